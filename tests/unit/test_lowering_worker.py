@@ -208,6 +208,14 @@ def test_a_child_is_reused_and_then_replaced():
     assert first == second != third
 
 
+def test_what_its_parent_holds_is_not_counted_against_a_child(monkeypatch):
+    held = bytearray(os.urandom(1)) * (256 << 20)
+    monkeypatch.setattr("translator.lowering.worker.MAX_BYTES", len(held) // 2)
+    with WorkerPool(1) as pool:
+        first, second = (pool.call(f"{HERE}:chatter") for _ in range(2))
+    assert first == second
+
+
 def test_no_child_outlives_the_pool():
     with WorkerPool(1) as pool:
         child = pool.call(f"{HERE}:chatter")

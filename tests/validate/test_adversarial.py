@@ -219,5 +219,7 @@ def test_host_code_beside_a_check_is_not_run():
     inputs = make_inputs(launch({"x_ptr": tensor(64)}, {"lo": 0, "S": 1}))
     host = "def _pick(n, most=MOST_PROGRAMS):\n    return min(n, most)\n\n\n"
     spec = LaunchSpec("k", "kernel", constexprs={"B": B})
-    with_host, alone = (launch_check(ast.parse(text), "kernel", spec, {"lo": -5})(inputs) for text in (host + CHECK, CHECK))
+    with_host, alone = (
+        launch_check(ast.parse(text), "kernel", spec, {"lo": -5})(inputs) for text in (host + CHECK, CHECK)
+    )
     assert with_host == alone

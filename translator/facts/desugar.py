@@ -59,7 +59,8 @@ def _carried_by(loop: ast.For) -> dict[str, list[ast.expr]]:
 
 def unroll_loops(facts: FunctionFacts) -> None:
     """Write out `static_range` loops in which a tensor changes its shape, or another function is called, here or in a helper: from one
-    iteration to the next, or in the only one. Loops in a loop that is written out are looked at in each of its iterations."""
+    iteration to the next, or in the only one. Loops in a loop that is written out are looked at in each of its iterations.
+    """
 
     def unroll(body: list[ast.stmt], around: tuple[int, ...], depth: int) -> None:
         """around: the iterations of the loops around that are written out; depth: how many loops around are static."""

@@ -23,7 +23,11 @@ def with_sizes(made: Descriptor, passed: Mapping[str, Any], arguments: Mapping[s
     """
     if not isinstance(made.tile, (list, tuple)):
         return made
-    same = {n: arguments[n].value for n, value in passed.items() if isinstance(value, (Method, Model)) and arguments[n].is_constant}
+    same = {
+        n: arguments[n].value
+        for n, value in passed.items()
+        if isinstance(value, (Method, Model)) and arguments[n].is_constant
+    }
     tile = [next((number for n, number in same.items() if passed[n] == size), size) for size in made.tile]
     return replace(made, tile=tile)
 
@@ -47,5 +51,7 @@ def described(
         element = known.dtype if (known := descriptor_type(guess.kind)) is not None else guess.kind.removeprefix("*")
         if sizes and all(type(size) is int for size in sizes) and guess.confidence != "given":
             kind = f"tensordesc<{element}{sizes}>"
-            out[name] = Guess(kind, why=f"the host describes {descriptor.owner.name} so; {guess.why}", confidence="computed")
+            out[name] = Guess(
+                kind, why=f"the host describes {descriptor.owner.name} so; {guess.why}", confidence="computed"
+            )
     return out

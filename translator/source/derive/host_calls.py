@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from translator.source.derive.host_model import TRITON_TYPE, Descriptor, Dtype, Method, Model, Shape, as_number, has_model
+from translator.source.derive.host_model import (
+    TRITON_TYPE,
+    Descriptor,
+    Dtype,
+    Method,
+    Model,
+    Shape,
+    as_number,
+    has_model,
+)
 from translator.source.host_values import HostName
 
 _CASTS = {

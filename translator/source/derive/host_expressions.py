@@ -124,7 +124,9 @@ class HostExpressions:
                 return True
             return Method(owner, node.attr)
         if isinstance(owner, Descriptor):
-            return {"base": owner.owner, "block_shape": owner.tile, "shape": Shape(owner.owner)}.get(node.attr, Model(node.attr))
+            return {"base": owner.owner, "block_shape": owner.tile, "shape": Shape(owner.owner)}.get(
+                node.attr, Model(node.attr)
+            )
         if isinstance(owner, (Shape, Dtype, Method, tuple, list, dict, int, float, str, type(None))):
             return Method(owner, node.attr)
         try:
