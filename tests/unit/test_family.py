@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from slow_rows import slow_but
 
-from translation_of import TARGET, compiled, dedent, launch, translate, validated
+from translation_of import TARGET, compiled, dedent, launch, tensor, translate, validated
 from translator.diagnostics import TranslationError
 from translator.rewrite.gluon_function import parsed
 from translator.rewrite.merge import merge as merged_functions
@@ -480,3 +480,37 @@ def test_each_function_of_a_tuple_is_called(tmp_path, called):
 def test_iterations_that_call_the_same_stay_a_loop(tmp_path):
     text = validated(tmp_path, SEVERAL.replace("CALLED", "ACTS[i](x)"), several("twice", "twice"))
     assert "for i in gl.static_range(len(ACTS)):\n        x = twice(x)\n" in text
+
+
+FLAGGED = HEAD + dedent("""
+    @triton.jit
+    def k(a_ptr, b_ptr, s_ptr, y_ptr, K, SCALED: tl.constexpr, B: tl.constexpr):
+        o, n = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :]
+        acc = tl.zeros((B, B), tl.float32)
+        for k in range(0, K, B):
+            a = tl.load(a_ptr + o * K + k + n)
+            b = tl.load(b_ptr + (k + o) * B + n)
+            SIDE
+            acc += tl.dot(a, b)
+        tl.store(y_ptr + o * B + n, acc)
+    """)
+SIDES = [
+    "if SCALED:\n                s = tl.load(s_ptr + (k + o) * B + n)\n                b = (b * s).to(tl.float16)",
+    "b = (b * (tl.load(s_ptr + (k + o) * B + n) if SCALED else 1)).to(tl.float16)",
+]
+
+
+@pytest.mark.parametrize("target", ["gfx950", "gfx1250"])
+@pytest.mark.parametrize("side", SIDES, ids=["statement", "expression"])
+def test_a_pipelined_loop_is_refused_without_the_loads_of_a_flag(tmp_path, side, target):
+    """Its waits count the copies of a body that has them."""
+
+    def flagged(scaled: bool):
+        signature = {"a_ptr": "*fp16", "b_ptr": "*fp16", "s_ptr": "*fp16", "y_ptr": "*fp32", "K": "i32"}
+        values = dict.fromkeys(("a_ptr", "b_ptr", "s_ptr"), tensor(256, 64)) | {"y_ptr": tensor(64, 64), "K": 256}
+        return launch("k", signature, {"SCALED": scaled, "B": 64}, f"k-{scaled}", stages=3, values=values)
+
+    text = validated(tmp_path, FLAGGED.replace("SIDE", side), flagged(True), target)
+    assert "s_smem" in text or side == SIDES[1]
+    with pytest.raises(TranslationError, match="in no translated launch"):
+        compiled(tmp_path, text, flagged(False), target)

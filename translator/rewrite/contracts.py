@@ -11,12 +11,14 @@ import ast
 import functools
 import json
 import os
-from collections.abc import Sequence, Set
+from collections.abc import Container, Sequence, Set
 from dataclasses import dataclass
 
 import libcst as cst
 from triton.runtime.jit import JITFunction
 
+from translator.facts.function import FunctionFacts
+from translator.frontend.trace import ConstFact
 from translator.gluon.own_names import spelled_apart
 from translator.rewrite.configuration import Configuration, Key, any_of, common_keys, functions_and_types, words_of
 from translator.rewrite.gluon_function import GluonFunction, layout_made, parsed
@@ -43,6 +45,19 @@ def untranslated(fn: JITFunction, node: ast.AST, condition: str) -> str:
     where = f"{os.path.basename(fn.file_name or '')}:{line}"
     what = " ".join(condition.split()) or "this code"
     return f"gl.static_assert(False, {quoted(f'{fn.__name__}: `{what}` {_UNTRANSLATED} ({where})')})"
+
+
+def missing_side(facts: FunctionFacts, owned: Container[ast.AST], s: ast.If) -> tuple[int, int, str]:
+    """The edit that refuses the side which a compile-time conditional does not have; an empty one where nothing rests on the other.
+
+    owned: statements of pipelined loops. Copies and waits of such a loop are those of a body that has these.
+    """
+    fact, end = facts.fact(s.test), facts.source.line_end(s)
+    decided = isinstance(fact, ConstFact) and fact.value and not s.orelse
+    if not decided or not any(n in owned for inner in s.body for n in ast.walk(inner)):
+        return end, end, ""
+    refusal, indent = untranslated(facts.frame.fn, s, negated(facts.source.of(s.test))), facts.source.indent(s)
+    return end, end, f"\n{indent}else:\n{indent}    {refusal}"
 
 
 def negated(condition: str) -> str:

@@ -167,7 +167,11 @@ class Expressions(Homes):
             or not isinstance(self.facts.fact(node.test), ConstFact)
         ):
             return None
-        if self.facts.taken(child) or not any(isinstance(n, ast.Call) for n in ast.walk(child)):
+        tiles = (
+            self.of_loops.staged.keys() | self.of_loops.held.keys()
+        )  # a pipelined loop fetches those of the other arm
+        rests = any(isinstance(n, ast.Call) for n in ast.walk(child)) or any(n in tiles for n in ast.walk(node))
+        if self.facts.taken(child) or not rests:
             return None
         test = self.facts.source.of(node.test)
         condition = test if child is node.body else contracts.negated(test)
