@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from slow_rows import slow_but
 from translation_of import dedent, launch, tensor, translate, validated
 
 from translator.choices.chosen import choices_of
@@ -42,7 +43,7 @@ def written(folder: Path, text: str = SOURCE, choices=LAZY, target: str = "gfx95
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("target", ["gfx942", "gfx950", "gfx1250", "gfx1201"])
+@pytest.mark.parametrize("target", slow_but(["gfx950", "gfx942", "gfx1250", "gfx1201"]))
 def test_a_branch_on_all_factors(target: str, tmp_path: Path):
     lines = [line.strip() for line in written(tmp_path, target=target).splitlines()]
     assert lines[lines.index("if rescales(alpha):") + 1] == STATEMENT

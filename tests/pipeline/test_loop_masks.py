@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from slow_rows import slow_but
 from translation_of import dedent, launch, tensor, translate, validated
 
 from translator.choices.chosen import choices_of
@@ -62,7 +63,7 @@ def judged(folder: Path, text: str) -> str:
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("target", ["gfx942", "gfx950", "gfx1250", "gfx1201"])
+@pytest.mark.parametrize("target", slow_but(["gfx950", "gfx942", "gfx1250", "gfx1201"]))
 def test_a_branch_decides_whether_a_mask_is_made(target: str, tmp_path: Path):
     lines = written(tmp_path, BRANCH, target=target).splitlines()
     at = next(i for i, line in enumerate(lines) if line.strip() == "if crosses(s, N, start * M, M):")
@@ -70,7 +71,7 @@ def test_a_branch_decides_whether_a_mask_is_made(target: str, tmp_path: Path):
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("target", ["gfx942", "gfx950", "gfx1250", "gfx1201"])
+@pytest.mark.parametrize("target", slow_but(["gfx950", "gfx942", "gfx1250", "gfx1201"]))
 def test_whole_blocks_have_a_loop_without_a_mask(target: str, tmp_path: Path):
     first, second = written(tmp_path, PEELED, target=target).split("for s in range(s_whole, (start + 1) * M, N):")
     assert "for s in range(0, s_whole, N):" in first
@@ -78,7 +79,7 @@ def test_whole_blocks_have_a_loop_without_a_mask(target: str, tmp_path: Path):
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("choices", [BRANCH, PEELED], ids=["a branch", "two loops"])
+@pytest.mark.parametrize("choices", slow_but([PEELED, BRANCH]), ids=["two loops", "a branch"])
 @pytest.mark.parametrize(
     "change",
     [
@@ -96,7 +97,7 @@ def test_masks_of_other_forms(choices, change: tuple[str, str], tmp_path: Path):
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("choices", [BRANCH, PEELED], ids=["a branch", "two loops"])
+@pytest.mark.parametrize("choices", slow_but([PEELED, BRANCH]), ids=["two loops", "a branch"])
 def test_another_loop_may_have_the_same_index(choices, tmp_path: Path):
     again = "    for s in range(n - 2, n):\n        most += s\n    tl.store("
     text = written(tmp_path, choices, SOURCE.replace("    tl.store(", again))
@@ -150,7 +151,7 @@ def test_a_number_of_another_type_stays_selected(tmp_path: Path):
     ],
     ids=["a number", "64 bits", "the same in all iterations", "not one by one", "from memory", "another relation"],
 )
-@pytest.mark.parametrize("choices", [BRANCH, PEELED], ids=["a branch", "two loops"])
+@pytest.mark.parametrize("choices", slow_but([PEELED, BRANCH]), ids=["two loops", "a branch"])
 def test_other_selections_stay(choices, change: tuple[str, str], tmp_path: Path):
     text = translate(tmp_path, SOURCE.replace(*change), spec_of(), chosen=(("attend", choices),)).text
     assert "crosses" not in text and "meets" not in text and "s_whole" not in text

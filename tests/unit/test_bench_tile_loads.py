@@ -69,6 +69,7 @@ def test_explain_says_the_same(launch):
     assert all("not by the tensor data mover: it" in why for what, why in said.items() if what.startswith("load("))
 
 
+@pytest.mark.slow
 @pytest.mark.compile
 def test_fixtures(capsys):
     assert tile_loads.main([]) == 0

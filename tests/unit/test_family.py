@@ -468,7 +468,7 @@ def several(*functions: str):
     return launch("k", signature, {"ACTS": given, "BLOCK": 256}, "-".join(functions))
 
 
-@pytest.mark.parametrize("called", ["ACTS[i](x)", "applied(ACTS[i], x)", "all_of(ACTS, x)"])
+@pytest.mark.parametrize("called", slow_but(["all_of(ACTS, x)", "ACTS[i](x)", "applied(ACTS[i], x)"]))
 def test_each_function_of_a_tuple_is_called(tmp_path, called):
     """In one iteration the one, in the next the other: no one body serves both."""
     text = validated(tmp_path, SEVERAL.replace("CALLED", called), several("twice", "thrice"))
@@ -500,7 +500,7 @@ SIDES = [
 ]
 
 
-@pytest.mark.parametrize("target", ["gfx950", "gfx1250"])
+@pytest.mark.parametrize("target", slow_but(["gfx950", "gfx1250"]))
 @pytest.mark.parametrize("side", SIDES, ids=["statement", "expression"])
 def test_a_pipelined_loop_is_refused_without_the_loads_of_a_flag(tmp_path, side, target):
     """Its waits count the copies of a body that has them."""

@@ -297,6 +297,7 @@ def test_a_wrong_formula_ends_the_range(tmp_path, monkeypatch):
     assert any("BLOCK 64 to 2048" in note for note in result.notes), result.notes
 
 
+@pytest.mark.slow
 def test_what_a_far_end_spoils_is_given_up_first(tmp_path, monkeypatch):
     """Translations in the middle of the last range that was added have another text: the ranges before it stay."""
     real = Trials.at

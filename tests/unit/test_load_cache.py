@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from slow_rows import slow_but
 from translation_of import dedent, launch, tensor, validated
 
 from translator.choices.chosen import Choices, choices_of
@@ -63,7 +64,7 @@ def written(
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("target", ["gfx942", "gfx950", "gfx1250", "gfx1100", "gfx1201"])
+@pytest.mark.parametrize("target", slow_but(["gfx950", "gfx942", "gfx1250", "gfx1100", "gfx1201"]))
 def test_a_load_says_that_nothing_reads_it_again(target: str, tmp_path: Path):
     assert 'x_ptr, o, cache=".cs")' in written(tmp_path, target=target)
 
@@ -114,7 +115,7 @@ def test_what_the_source_says_is_kept(choices: Choices, more: str, tmp_path: Pat
 @pytest.mark.compile
 @pytest.mark.parametrize(
     "target, marked",
-    [("gfx942", "offen sc0 nt"), ("gfx950", "nt lds"), ("gfx1250", "th:TH_LOAD_NT")],
+    slow_but([("gfx950", "nt lds"), ("gfx942", "offen sc0 nt"), ("gfx1250", "th:TH_LOAD_NT")]),
 )
 def test_copies_of_a_pipelined_loop(target: str, marked: str, tmp_path: Path):
     signature = {"x_ptr": "*fp16", "w_ptr": "*fp16", "y_ptr": "*fp32", "n": "i32"}

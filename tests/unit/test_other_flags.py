@@ -92,6 +92,7 @@ def test_a_side_with_other_layouts_stays_refused(tmp_path):
         compiled(tmp_path, result.text, act(RELU=False))
 
 
+@pytest.mark.slow
 def test_a_side_with_another_text_somewhere_stays_refused(tmp_path, monkeypatch):
     """Planted: at some sizes the launch with the other flag has another text."""
     real = Trials.at

@@ -58,6 +58,7 @@ def test_a_depth_that_is_another_one_stays_in_the_text():
     assert other.taken_out(emitted, launch) is emitted
 
 
+@pytest.mark.slow
 def test_a_depth_that_follows_from_nothing_is_none():
     def random(spec):
         return written("gfx950", staged(9 - spec.options["num_stages"], 64, 64, 64))[0], written("gfx950", spec)[1]
