@@ -22,6 +22,7 @@ from translator.request import TranslateRequest
 from translator.source.package_files import _files_below
 from translator.source.environment_names import ALL, names_asked
 from translator.source.module_file import _find_in, decode_source_bytes
+from translator.source.parsed_text import parsed_text
 
 MAX_FAMILIES = 1000  # kinds of jobs of which is remembered what they asked for
 MAX_FILES = 20000  # of which digests are remembered
@@ -117,7 +118,7 @@ def imports_of(path: str, folders: tuple[str, ...]) -> Iterator[Lookup]:
 def _imported(path: str, _: tuple) -> tuple[str, ...]:
     """The modules that a file imports by absolute names."""
     try:
-        tree = ast.parse(decode_source_bytes(Path(path).read_bytes()))
+        tree = parsed_text(decode_source_bytes(Path(path).read_bytes()))
     except (OSError, SyntaxError, ValueError):
         return ()
     found: dict[str, None] = {}
@@ -244,7 +245,7 @@ def _asked_by(path: str, _: str) -> frozenset[str]:
         text = decode_source_bytes(Path(path).read_bytes())
         if "environ" not in text and "getenv" not in text:
             return frozenset()
-        tree = ast.parse(text)
+        tree = parsed_text(text)
     except (OSError, SyntaxError, ValueError):
         return frozenset()
     names = names_asked(tree)

@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from translator.project.diff3 import Chunk, merge_sequences
+from translator.source.parsed_text import parsed_text
 
 _MARK = 7  # characters of a conflict marker, as in git
 # Blanks belong to the word behind them: a change of two neighbouring words leaves nothing between them.
@@ -196,7 +197,7 @@ def _replaced(one: list[str], other: list[str]) -> Iterator[tuple[str, str]]:
 def _functions(text: str) -> dict[str, str]:
     """Name -> text of every top-level function; none of a text that is not Python."""
     try:
-        tree = ast.parse(text)
+        tree = parsed_text(text)
     except (SyntaxError, ValueError):
         return {}
     lines = text.splitlines(True)

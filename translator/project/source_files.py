@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.project.config import find_config, read_exclude
+from translator.source.parsed_text import parsed_text
 from translator.source.source_names import no_kernels
 
 # Folders that hold no sources of a project; what `.gitignore` names is left out as well.
@@ -71,7 +72,7 @@ def refuse_without_kernels(source: str) -> None:
     except OSError:
         return  # a module, or a file that reading it later says more of
     try:
-        tree = ast.parse(content, source)
+        tree = parsed_text(content, source)
     except (SyntaxError, ValueError):
         return
     nodes = [*ast.walk(tree)]

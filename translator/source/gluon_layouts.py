@@ -6,12 +6,13 @@ import ast
 from typing import Any
 
 from translator.diagnostics import Diagnostic, TranslationError
+from translator.source.parsed_text import parsed_text
 
 
 def layout_of(text: str) -> Any:
     """The layout that prints as `text`. Raises: TranslationError `spec-value`."""
     try:
-        return _built(ast.parse(text, mode="eval").body)
+        return _built(parsed_text(text, mode="eval").body)
     except (SyntaxError, ValueError, TypeError, AssertionError) as error:
         raise TranslationError(Diagnostic("spec-value", f"{text!r} is not a Gluon layout", why=str(error))) from None
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from translator.diagnostics import Diagnostic, TranslationError
+from translator.source.parsed_text import parsed_text
 
 _stat = os.stat
 
@@ -97,7 +98,7 @@ def _parse(path: str, _mtime_ns: int, _size: int) -> ParsedFile:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes and the like are the author's business
-            tree = ast.parse(text, path)
+            tree = parsed_text(text, path)
     except SyntaxError as error:
         code = "source-syntax" if path.endswith((".py", ".pyi")) else "source-not-python"
         message = f"syntax error: {error.msg}" if code == "source-syntax" else f"not Python source: {error.msg}"
