@@ -107,7 +107,7 @@ def spec(element: str, warps: int):
 MACHINES = [("gfx942", "fp32", 4), ("gfx1201", "i32", 1)]
 
 
-@pytest.mark.parametrize("body, machine", slow_but_crossed(BODIES, MACHINES, 2))
+@pytest.mark.parametrize("body, machine", slow_but_crossed(BODIES, MACHINES, 3))
 def test_networks(tmp_path: Path, body: str, machine: tuple[str, str, int]):
     target, element, warps = machine
     if body == "butterflies":

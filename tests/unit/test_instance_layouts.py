@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from slow_rows import slow_but
 from translation_of import compiled, dedent, launch, translate, validated
 
 SOURCE = dedent("""
@@ -46,7 +47,7 @@ SOURCE = dedent("""
 SPEC = launch("k", {"x_ptr": "*i32", "y_ptr": "*i32"}, {"N": 8}, warps=1)
 
 
-@pytest.mark.parametrize("target", ["gfx950", "gfx1201"])
+@pytest.mark.parametrize("target", slow_but(["gfx950", "gfx1201"]))
 def test_layouts_are_those_of_the_given_tensor(target: str, tmp_path):
     text = translate(tmp_path, SOURCE, SPEC, target=target).text
     assert text.count("def exchange") == text.count("def merge") == 1
