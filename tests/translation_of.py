@@ -14,6 +14,18 @@ from translator.translation import translate_kernel
 from translator.validate import validate_launch
 
 TARGET = "gfx942"
+# Two functions that a kernel may be given.
+TWICE_AND_THRICE = """@triton.jit
+def twice(x):
+    return x * 2
+
+
+@triton.jit
+def thrice(x):
+    return x * 3
+
+
+"""
 
 
 def launch(

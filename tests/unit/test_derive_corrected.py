@@ -3,28 +3,20 @@
 import json
 
 import pytest
+from translation_of import TWICE_AND_THRICE
 
 from translator.frontend.judge import FrontEndJudge
 from translator.source.derive.derivation import derive_kernel
 from translator.source.derive.set_options import parse_settings, settings_for
 
-TEXT = """
+HEAD = """
 import torch
 import triton
 import triton.language as tl
 
 
-@triton.jit
-def twice(x):
-    return x * 2
-
-
-@triton.jit
-def thrice(x):
-    return x * 3
-
-
-@triton.jit
+"""
+TEXT = HEAD + TWICE_AND_THRICE + """@triton.jit
 def rows(x_ptr, at_ptr, bias_ptr, out_ptr, stride_x, n_cols, eps, FN: tl.constexpr, KIND: tl.constexpr, OUT: tl.constexpr,
          SQUARE: tl.constexpr, HAS_BIAS: tl.constexpr, PARTS: tl.constexpr, HOW: tl.constexpr, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from slow_rows import slow_but
 
-from translation_of import TARGET, compiled, dedent, launch, tensor, translate, validated
+from translation_of import TARGET, TWICE_AND_THRICE, compiled, dedent, launch, tensor, translate, validated
 from translator.diagnostics import TranslationError
 from translator.rewrite.gluon_function import parsed
 from translator.rewrite.merge import merge as merged_functions
@@ -377,17 +377,7 @@ def test_configurations_that_differ_in_more_are_grouped_by_text(tmp_path):
     assert "k is translated for" in refusal(tmp_path, text, loop(128, 128, 64, 4, 3))
 
 
-CALLS = HEAD + dedent("""
-    @triton.jit
-    def twice(x):
-        return x * 2
-
-
-    @triton.jit
-    def thrice(x):
-        return x * 3
-
-
+CALLS = HEAD + TWICE_AND_THRICE + dedent("""
     @triton.jit
     def k(x_ptr, y_ptr, n, ACT: tl.constexpr, BLOCK: tl.constexpr):
         offs = tl.arange(0, BLOCK)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from translation_of import TWICE_AND_THRICE
 
 from translator.cli.edge import run
 from translator.diagnostics import TranslationError
@@ -153,21 +154,11 @@ def test_a_folder_is_translated_but_for_what_is_wrong(tmp_path: Path, monkeypatc
     assert "expected a power of two" in printed and "a launch is an object" in printed
 
 
-FUNCTIONS = """import triton
+FUNCTIONS = f"""import triton
 import triton.language as tl
 
 
-@triton.jit
-def twice(x):
-    return x * 2
-
-
-@triton.jit
-def thrice(x):
-    return x * 3
-
-
-@triton.jit
+{TWICE_AND_THRICE}@triton.jit
 def k(x_ptr, ACT: tl.constexpr, B: tl.constexpr):
     tl.store(x_ptr + tl.arange(0, B), ACT(tl.load(x_ptr + tl.arange(0, B))))
 """

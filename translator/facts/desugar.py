@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from typing import Any
 
 from triton.runtime.jit import JITFunction
 
@@ -112,13 +113,16 @@ def _visits(facts: FunctionFacts, n: ast.AST) -> list[Visit]:
 
 
 def _shapes(facts: FunctionFacts, n: ast.AST) -> set[tuple[int, ...]]:
-    seen = _visits(facts, n) if isinstance(n, ast.expr) else []
-    return {v.fact.shape for v in seen if isinstance(v.fact, TensorFact)}
+    return {fact.shape for fact in _known(facts, n) if isinstance(fact, TensorFact)}
 
 
 def _functions(facts: FunctionFacts, n: ast.AST) -> set[JITFunction]:
-    seen = _visits(facts, n) if isinstance(n, ast.expr) else []
-    return {function for v in seen if (function := function_of(v.fact)) is not None}
+    return {function for fact in _known(facts, n) if (function := function_of(fact)) is not None}
+
+
+def _known(facts: FunctionFacts, n: ast.AST) -> list[Any]:
+    """What an expression was in each of its visits."""
+    return [v.fact for v in _visits(facts, n)] if isinstance(n, ast.expr) else []
 
 
 def _changes(facts: FunctionFacts, loop: ast.For) -> str:

@@ -17,9 +17,8 @@ from translator.facts.source_text import SourceText
 from translator.facts.webs import Webs
 from translator.ttgir.layouts import Blocked, Layout, Linear
 
-_OF_DEFAULTS = (
-    -1
-)  # the twin of default layouts, where these are told from layouts that are asked for: those are counted from 0
+# The twin of default layouts, where these are told from layouts that are asked for: those are counted from 0.
+_OF_DEFAULTS = -1
 
 
 class Function(Protocol):

@@ -167,11 +167,11 @@ class Expressions(Homes):
             or not isinstance(self.facts.fact(node.test), ConstFact)
         ):
             return None
-        tiles = (
-            self.of_loops.staged.keys() | self.of_loops.held.keys()
-        )  # a pipelined loop fetches those of the other arm
-        rests = any(isinstance(n, ast.Call) for n in ast.walk(child)) or any(n in tiles for n in ast.walk(node))
-        if self.facts.taken(child) or not rests:
+        if self.facts.taken(child):
+            return None
+        # A pipelined loop fetches the tiles of the other arm.
+        fetched = any(n in self.of_loops.staged or n in self.of_loops.held for n in ast.walk(node))
+        if not fetched and not any(isinstance(n, ast.Call) for n in ast.walk(child)):
             return None
         test = self.facts.source.of(node.test)
         condition = test if child is node.body else contracts.negated(test)
