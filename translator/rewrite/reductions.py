@@ -8,7 +8,7 @@ from typing import Any
 from translator.facts import products
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
-from translator.rewrite import call_text, tuples
+from translator.rewrite import call_text, shapes, tuples
 from translator.gluon.written import Written, call, indexed, keyword, literal, name, operand, times, tuple_of
 from translator.facts.callees import is_true
 from translator.facts.refusals import refuse
@@ -103,7 +103,7 @@ def emit_reduce(writing: Writing, node: ast.Call, callee, given, want: Any) -> W
     if indices and axis is None and fact.rank == 1:
         axis = 0
     if indices:
-        text = _reduce_with_indices(writing, node, callee, given, children[items[0]], fact, axis, parent, keeps)
+        text = _reduce_with_indices(writing, node, callee, given, children[items[0]], items[0], axis, parent, keeps)
     elif keeps and fact.rank == 1 and not isinstance(result, TupleFact):
         return _kept_scalar(writing, node, callee, children | {given["keep_dims"]: None}, result, want or parent)
     else:
@@ -162,9 +162,10 @@ def multi_reduce_home(facts: FunctionFacts, home_of: HomeOf, node, callee, given
     return tuple(out)
 
 
-def _reduce_with_indices(writing: Writing, node, callee, given, text, fact, axis, parent, keeps) -> Written:
+def _reduce_with_indices(writing: Writing, node, callee, given, text, data, axis, parent, keeps) -> Written:
     """`tl.argmax` and friends build their index with a layout-less arange; here it gets the operand's layout."""
     facts = writing.facts
+    rank = operand_fact(facts, data).rank
     flat = axis is None
     tie = given.get("tie_break_left") or given.get("return_indices_tie_break_left")
     fast = tie is not None and not is_true(facts, tie)
@@ -172,15 +173,15 @@ def _reduce_with_indices(writing: Writing, node, callee, given, text, fact, axis
     if flat:
         raise refuse(facts.frame, node, "axis", f"`{callee.name}` needs a constant axis")
     layout = parent
-    for d in reversed(range(fact.rank)):
+    for d in reversed(range(rank)):
         if d != axis:
             layout = Slice(d, layout)
-    index = f"gl.arange(0, {fact.shape[axis]}, layout={writing.names.spell(layout)})"
-    if fact.rank > 1:
-        index += "[" + ", ".join(":" if d == axis else "None" for d in range(fact.rank)) + "]"
-        index = (
-            f"gl.broadcast({index}, gl.zeros({list(fact.shape)}, gl.int32, layout={writing.names.spell(parent)}))[0]"
-        )
+    sizes = shapes.texts(facts, writing.emit, writing.rebound, data, operand_fact(facts, data).shape)
+    index = f"gl.arange(0, {sizes[axis]}, layout={writing.names.spell(layout)})"
+    if rank > 1:
+        index += "[" + ", ".join(":" if d == axis else "None" for d in range(rank)) + "]"
+        zeros = f"gl.zeros([{', '.join(sizes)}], gl.int32, layout={writing.names.spell(parent)})"
+        index = f"gl.broadcast({index}, {zeros})[0]"
     values = {"values": text, "index": index, "axis": str(axis), "combine": combine}
     values["keep_dims"] = "True" if keeps else None
     return call_text.by_template(writing.record, callee.row, values, callee.row.with_index or callee.row.becomes)
