@@ -524,3 +524,31 @@ def test_hooks_of_configs_set_tiles(tmp_path):
     text = text.replace("[TILE, 16])\n    b", "[1, 1])\n    b").replace("b.load([0, 0])", "1.0").replace("TILE", "32")
     found = derive(tmp_path, text)
     assert [signature(found, i)["a"] for i in (0, 1)] == ["tensordesc<fp16[32, 16]>", "tensordesc<fp16[64, 16]>"]
+
+
+MODES = """
+@triton.jit
+def k(x, out, n, MODE: tl.constexpr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    v = tl.load(x + i, mask=i < n).to(tl.float32)
+    if MODE == {0!r}:
+        v = tl.maximum(v, 0.0)
+    elif MODE == {1!r}:
+        v = v * tl.sigmoid(v)
+    else:
+        v = v + 1.0
+    tl.store(out + i, v, mask=i < n)
+
+
+def run(x, mode={0!r}):
+    out = torch.empty_like(x)
+    k[(1,)](x, out, x.numel(), MODE=mode, B=64)
+    return out
+"""
+
+
+@pytest.mark.parametrize("modes, expected", [(("relu", "silu"), ["relu", "silu", None]), ((0, 1), [0, 1])])
+def test_a_mode_that_host_code_passes_on_has_each_value_that_it_is_compared_with(tmp_path, modes, expected):
+    found = derive(tmp_path, MODES.format(*modes))
+    assert [spec.constexprs["MODE"] for spec in found.launches] == expected
+    assert row(found, "MODE").why == "`mode` at line 22"

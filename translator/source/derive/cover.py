@@ -140,10 +140,28 @@ def _host_choices(evidence: Evidence, proposer: Proposer) -> list[tuple[str, Any
             out.append((name, None))
         elif isinstance(value, Model) and text == "bool":
             out += [(name, True), (name, False)]
+    out += _other_modes(evidence, proposer)
     for argument in sorted(evidence.optional & proposer.site.arguments.keys()):
         passed, value = proposer.site.arguments[argument], proposer.state.arguments[argument]
         if isinstance(passed, ast.Name) and isinstance(value, Model) and passed.id not in {name for name, _ in out}:
             out.append((passed.id, None))
+    return out
+
+
+def _other_modes(evidence: Evidence, proposer: Proposer) -> list[tuple[str, Any]]:
+    """Parameters of the host function that are a text or number which the kernel compares with others, with each of these, and a
+    text with none of them."""
+    assert proposer.site is not None and proposer.state is not None
+    out: list[tuple[str, Any]] = []
+    for argument, passed in proposer.site.arguments.items():
+        known = proposer.state.parameters.get(passed.id) if isinstance(passed, ast.Name) else None
+        if type(known) not in (str, int) or proposer.state.arguments[argument] != known:
+            continue
+        use = evidence.uses.arguments[argument]
+        modes = (
+            (*use.texts, None) if isinstance(known, str) and use.texts else use.numbers if known in use.numbers else ()
+        )
+        out += [(passed.id, other) for other in modes if other != known]
     return out
 
 
