@@ -552,3 +552,19 @@ def test_a_mode_that_host_code_passes_on_has_each_value_that_it_is_compared_with
     found = derive(tmp_path, MODES.format(*modes))
     assert [spec.constexprs["MODE"] for spec in found.launches] == expected
     assert row(found, "MODE").why == "`mode` at line 22"
+
+
+def test_products_that_are_added_to_integers_have_operands_of_8_bits(tmp_path):
+    found = derive(
+        tmp_path,
+        """
+@triton.jit
+def k(a_ptr, b_ptr, s_ptr, out_ptr, K, B: tl.constexpr, ACC: tl.constexpr = tl.int32):
+    i, j = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :]
+    acc = tl.zeros((B, B), dtype=ACC)
+    for k in range(0, K, B):
+        acc += tl.dot(tl.load(a_ptr + i * K + j + k), tl.load(b_ptr + (i + k) * B + j))
+    tl.store(out_ptr + i * B + j, acc * tl.load(s_ptr + i))
+""",
+    )
+    assert [signature(found)[name] for name in ("a_ptr", "b_ptr", "s_ptr")] == ["*i8", "*i8", "*bf16"]

@@ -73,7 +73,7 @@ def _some(proposals: Iterator[Proposal], seen: set[str]) -> Iterator[Proposal]:
 def revisions(evidence: Evidence, proposal: Proposal, verdict: Verdict) -> Iterator[Proposal]:
     """Changes that may help, likeliest first."""
     at = _Place(evidence, proposal, verdict)
-    for rule in (_options, _sizes, _small, _powers, _large, _types, _pointers, _numbers, _constants):
+    for rule in (_options, _sizes, _small, _powers, _large, _products, _types, _pointers, _numbers, _constants):
         for changed in rule(at):
             if any((g.kind, g.value) != _kind_of(proposal, n) for n, g in changed.items()):
                 yield proposal.with_guesses(changed)
@@ -193,6 +193,14 @@ def _large(at: _Place) -> Iterator[dict[str, Guess]]:
         value = at.proposal.arguments[name].value
         if value > 16:
             yield {name: _changed(at.proposal.arguments[name], max(16, value // 8), "a tensor has a largest size")}
+
+
+def _products(at: _Place) -> Iterator[dict[str, Guess]]:
+    """Products that are added to integers: they are products of integers, all of whose operands have 8 bits."""
+    if "int32" in at.message:
+        loads = at.evidence.uses.loads
+        names = [n for n, g in at.proposal.arguments.items() if g.kind.startswith("*") and at.free(n)]
+        yield {n: Guess.pointer("i8", "its products are integers", "use") for n in names if loads[n].any("dot")}
 
 
 def _types(at: _Place) -> Iterator[dict[str, Guess]]:
