@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import textwrap
 from collections.abc import Iterable, Iterator
 
 from translator.project.output_file import write_whole
@@ -12,6 +13,7 @@ from translator.source.derive.table import Derivation
 from translator.source.launch_spec import VERSION, LaunchSpec
 
 _WHY = 60
+_NAMES = 60  # characters of names in one line
 
 
 def table_lines(derivation: Derivation) -> Iterator[str]:
@@ -23,10 +25,14 @@ def table_lines(derivation: Derivation) -> Iterator[str]:
         return
     count = len(derivation.launches)
     yield f"{derivation.kernel}: guessed, {count} launch{'es' if count > 1 else ''}"
-    rows = [(", ".join(names), *key) for key, names in together.items()]
+    rows = [
+        (part, *(key if first else ("", "", "")))
+        for key, names in together.items()
+        for first, part in _wrapped(", ".join(names))
+    ]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
-        yield "  " + "  ".join(text.ljust(width) for text, width in zip(row, widths)) + f"  {row[3]}"
+        yield ("  " + "  ".join(text.ljust(width) for text, width in zip(row, widths)) + f"  {row[3]}").rstrip()
     for text in derivation.others:
         if text:
             yield f"  also: {text}"
@@ -64,6 +70,12 @@ def write_launches(path: str, derivations: Iterable[Derivation], given: Iterable
     specs = [*given, *(spec for derivation in derivations for spec in derivation.launches)]
     unique = {spec.id: spec.as_json() for spec in specs}
     write_whole(path, json.dumps({"version": VERSION, "launches": list(unique.values())}, indent=2) + "\n")
+
+
+def _wrapped(names: str) -> Iterator[tuple[bool, str]]:
+    """The lines of a list of names, each with whether it is the first."""
+    for number, line in enumerate(textwrap.wrap(names, _NAMES, break_long_words=False)):
+        yield not number, line
 
 
 def _short(text: str) -> str:
