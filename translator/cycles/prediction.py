@@ -156,7 +156,11 @@ class KernelCycles:
             "hot": hot.label if hot else None,
             "loops": [x.as_json() for x in self.loops],
             "outside": round(self.outside, 1),
-            "traffic": {"read": self.traffic.read, "received": self.traffic.received},
+            "traffic": {
+                "read": self.traffic.read,
+                "received": self.traffic.received,
+                "fetched": round(self.traffic.fetched),
+            },
             "error": self.error,
             "notes": list(self.notes),
             "estimate": self.estimate.as_json() if self.estimate and not isinstance(self.estimate, str) else None,

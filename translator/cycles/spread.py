@@ -53,10 +53,11 @@ def compute_units(target: Target, timing: Timing) -> float:
 
 
 def iteration_clk(loop: LoopCycles, traffic: Traffic, ctas: int, launch: Spread, timing: Timing) -> float:
-    """Clocks of one iteration of all workgroups that share a compute unit: what they execute, what arrives at it, or what L2 has to give to
-    all of them, whichever takes longest. traffic: of the loop.
+    """Clocks of one iteration of all workgroups that share a compute unit: what they execute, what arrives at it, what L2 has to give to
+    all of them, or what the L2 cache of an XCD has to fetch, whichever takes longest. traffic: of the loop.
     """
     executed = loop.cycles * launch.resident / launch.full  # what fewer would wait for each other is not waited for
     arriving = launch.resident * traffic.received / timing.port_bytes
     given = launch.running / ctas * traffic.read / (launch.units * timing.l2_bytes) if launch.units else 0.0
-    return max(executed, arriving, given)
+    fetched = traffic.fetched / timing.fetch_bytes if timing.fetch_bytes else 0.0
+    return max(executed, arriving, given, fetched)

@@ -10,10 +10,13 @@ from translator.cycles.analysis import analyze
 from translator.cycles.assembly import read_program
 from translator.cycles.estimate import argument_offsets, argument_words, estimate
 from translator.cycles.prediction import KernelCycles, Walked
-from translator.cycles.traffic import hot_traffic, tile_bytes
+from translator.cycles.shared_tiles import fetched_bytes
+from translator.cycles.spread import spread
+from translator.cycles.traffic import Traffic, hot_traffic, tile_bytes
 from translator.cycles.trips import count_trips
 from translator.lowering.jobs import lower_file
 from translator.source.launch_spec import LaunchSpec
+from translator.ttgir.module import Module
 from translator.ttgir.parse import parse_module
 
 
@@ -35,10 +38,20 @@ def lower_and_walk(
     cycles = analyze(assembly, target, lowered.num_warps, lowered.lds_bytes, tiles=tile_bytes(module))
     trips = _trips(assembly, spec)
     known = {label: n for label, n in trips.items() if n is not None}
-    cycles = replace(cycles, ctas=module.clusters, traffic=hot_traffic(module), trips=known)
+    cycles = replace(cycles, ctas=module.clusters, trips=known)
+    cycles = replace(cycles, traffic=_traffic(module, cycles, spec))
     cycles = replace(cycles, estimate=estimate(cycles, trips, spec, target_row(target), TIMINGS[target]))
     lowered = replace(lowered, stages=lowered.stages if keep_stages else {})
     return Walked(**{f.name: getattr(lowered, f.name) for f in fields(lowered)}, cycles=cycles)
+
+
+def _traffic(module: Module, cycles: KernelCycles, spec: LaunchSpec) -> Traffic:
+    """Of the hot loop, with what L2 caches fetch for the programs of the launch that are at work together."""
+    found, row = hot_traffic(module), target_row(cycles.target)
+    if not TIMINGS[row.name].fetch_bytes or cycles.hot is None:
+        return found
+    launch = spread(spec.grid, cycles.ctas, cycles.hot.workgroups, row, TIMINGS[row.name])
+    return replace(found, fetched=fetched_bytes(module, spec, int(launch.running / cycles.ctas), row.xcds))
 
 
 def _trips(assembly: str, spec: LaunchSpec) -> dict[str, int | None]:
