@@ -52,14 +52,14 @@ def hot_loads(module: Module) -> list[tuple[Op, int]]:
     return [(op, read) for op, read, _ in _moves(module, _hot_loop(module))]
 
 
-def tile_bytes(module: Module) -> dict[str, float]:
+def tile_bytes(module: Module, within: int = 0) -> dict[str, float]:
     """ "kernel.py:12" of the outermost call -> bytes that a copy of the tensor data mover there moves for one workgroup: the mean, where
-    copies of several tiles stand on one line."""
+    copies of several tiles stand on one line. within: the line of a call that all of the kernel is in."""
     found: dict[str, list[int]] = defaultdict(list)
     for op in module.walk():
         if op.name in _TILES:
             kind = next(x for x in (*op.operand_types, behind_arrow(op)) if x.kind == "memdesc")
-            place = op.locations.outermost(op.location)
+            place = op.locations.outermost(op.location, within)
             found[f"{os.path.basename(place.file)}:{place.line}"].append(_bytes(kind, _part(module, kind)))
     return {place: sum(sizes) / len(sizes) for place, sizes in found.items()}
 

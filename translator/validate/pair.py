@@ -25,6 +25,7 @@ from translator.validate.overlaps import Touched, touched
 from translator.validate.warp_specialize import SCHEDULES
 from translator.validate.renumbered import same_work
 from translator.validate.result import ValidationResult
+from translator.validate.tile_loops import Launched, badly_shared, launched
 from translator.validate.turns import TURNS, spins
 
 LEAST_STEPS = 50_000  # ops that a program of a translation may always take,
@@ -80,8 +81,9 @@ class Pair:
         source_names,
         translated_names,
         observe: Observer | None = None,
+        tiles: str = "",
     ):
-        self.observe = observe
+        self.observe, self.tiles = observe, tiles
         self.source, self.translated, self.spec = source, translated, spec
         self.names = (source_names or list(spec.signature), translated_names or list(spec.signature))
         self.grid = tuple(extent or 1 for extent in spec.grid) or (1,)
@@ -142,8 +144,10 @@ class Pair:
         self, inputs: Inputs, memory: Memory, machine: Machine, chosen: Programs, schedule: str
     ) -> ValidationResult:
         """Run the translation for programs `chosen` and compare with the source's `memory`."""
-        other, second, fault = self._run_translated(inputs, memory, chosen, schedule, math.nan)
         common = {"variant": inputs.variant, "programs": len(chosen.numbers), "grid": machine.programs}
+        if not inputs.variant and self.tiles and (shared := badly_shared(self.translated, self.tiles)):
+            return ValidationResult("hazard", str(shared), shared.op, hazards=(shared,), **common)
+        other, second, fault = self._run_translated(inputs, memory, chosen, schedule, math.nan)
         if fault:
             return ValidationResult("hazard", str(fault), fault.op, hazards=(fault,), **common)
         self._remember(second)
@@ -292,12 +296,15 @@ class Pair:
         memory = Memory(watch=watch)
         tight = len(chosen.numbers) == math.prod(inputs.grid or self.grid)
         addresses = place_tensors(memory, inputs, source if math.isnan(stale) else None, tight)
-        machine = Machine(self.translated, memory, inputs.grid or self.grid)
+        launch = self._launched(chosen, inputs, bool(source.crossing or source.racing()))
+        machine = Machine(self.translated, memory, launch.grid)
         machine.schedule, machine.stale, machine.views_overlap = schedule, stale, inputs.shares
         machine.excused = self.excused
-        machine.step_limit = LEAST_STEPS + STEPS_PER_STEP * self.longest
+        machine.step_limit = (LEAST_STEPS + STEPS_PER_STEP * self.longest) * -(-launch.tiles // launch.grid[0])
+        if self.tiles:
+            inputs = replace(inputs, arguments=inputs.arguments | {self.tiles: np.int32(launch.tiles)})
         try:
-            self._same_work(chosen, inputs).run(machine, bind(self.translated, self.names[1], inputs, addresses))
+            launch.programs.run(machine, bind(self.translated, self.names[1], inputs, addresses))
         except Hazard as hazard:
             return memory, machine, hazard.at("launch", UNKNOWN, ()).finding
         except (WaitsForever, TooLong) as endless:
@@ -311,8 +318,13 @@ class Pair:
         """The programs of the translation which do the work of those `chosen` of the source, in the same order."""
         extent = (inputs.grid or self.grid)[0]
         if extent not in self.dealt:
-            self.dealt[extent] = same_work(self.source, self.translated, extent)
+            self.dealt[extent] = same_work(self.source, self.translated, extent, self.tiles)
         return chosen.dealt(self.dealt[extent])
+
+    def _launched(self, chosen: Programs, inputs: Inputs, in_order: bool) -> Launched:
+        """The programs of the translation that do the work of those `chosen` of the source; in_order: in which is of account."""
+        grid, alike = inputs.grid or self.grid, self._same_work(chosen, inputs)
+        return launched(grid, chosen, alike, in_order) if self.tiles else Launched(grid, alike, grid[0])
 
     def _relies_on_masked_lanes(self, inputs: Inputs, chosen: Programs, expected: Memory, reduction: int) -> bool:
         """Whether the source's own results change when masked-off lanes hold NaN."""
