@@ -54,13 +54,15 @@ class SourceFault(Exception):
 @dataclass(frozen=True)
 class SourceRun:
     """The source on one set of inputs, for who wants to run the same elsewhere: `programs` of the `grid`, at the same time if
-    `turns`; `translated`, which of the translation do their work; the memory that it left, and the `reduction` and `narrowest` type that
-    a comparison with it needs."""
+    `turns`; `translated`, which of the translation do their work, in what grid and on which inputs; the memory that it left, and the
+    `reduction` and `narrowest` type that a comparison with it needs."""
 
     inputs: Inputs
     grid: tuple[int, ...]
     programs: tuple[int, ...]
     translated: tuple[int, ...]
+    translated_grid: tuple[int, ...]
+    translated_inputs: Inputs
     turns: bool
     memory: Memory
     reduction: int
@@ -125,9 +127,11 @@ class Pair:
         if order in (IN_ORDER, TURNS[0]):
             self.ran = machine.ran
             if self.observe is not None:
-                others = self._same_work(chosen, inputs).numbers
-                programs = (inputs, machine.grid, chosen.numbers, others, order != IN_ORDER)
-                self.observe(SourceRun(*programs, memory, machine.reduction, self.narrowest))
+                launch, given = self._launched(chosen, inputs, memory)
+                here = inputs, machine.grid, chosen.numbers
+                there = launch.programs.numbers, tuple((*launch.grid, 1, 1, 1)[:3]), given
+                judged_by = memory, machine.reduction, self.narrowest
+                self.observe(SourceRun(*here, *there, order != IN_ORDER, *judged_by))
         for schedule in self.schedules if not inputs.variant else self.schedules[:1]:
             result = self._judge(inputs, memory, machine, chosen, schedule)
             if result.status != "validated":
@@ -296,13 +300,11 @@ class Pair:
         memory = Memory(watch=watch)
         tight = len(chosen.numbers) == math.prod(inputs.grid or self.grid)
         addresses = place_tensors(memory, inputs, source if math.isnan(stale) else None, tight)
-        launch = self._launched(chosen, inputs, bool(source.crossing or source.racing()))
+        launch, inputs = self._launched(chosen, inputs, source)
         machine = Machine(self.translated, memory, launch.grid)
         machine.schedule, machine.stale, machine.views_overlap = schedule, stale, inputs.shares
         machine.excused = self.excused
         machine.step_limit = (LEAST_STEPS + STEPS_PER_STEP * self.longest) * -(-launch.tiles // launch.grid[0])
-        if self.tiles:
-            inputs = replace(inputs, arguments=inputs.arguments | {self.tiles: np.int32(launch.tiles)})
         try:
             launch.programs.run(machine, bind(self.translated, self.names[1], inputs, addresses))
         except Hazard as hazard:
@@ -321,10 +323,13 @@ class Pair:
             self.dealt[extent] = same_work(self.source, self.translated, extent, self.tiles)
         return chosen.dealt(self.dealt[extent])
 
-    def _launched(self, chosen: Programs, inputs: Inputs, in_order: bool) -> Launched:
-        """The programs of the translation that do the work of those `chosen` of the source; in_order: in which is of account."""
+    def _launched(self, chosen: Programs, inputs: Inputs, source: Memory) -> tuple[Launched, Inputs]:
+        """What the translation is launched with to do the work of the programs `chosen` of the source, which left `source`."""
         grid, alike = inputs.grid or self.grid, self._same_work(chosen, inputs)
-        return launched(grid, chosen, alike, in_order) if self.tiles else Launched(grid, alike, grid[0])
+        if not self.tiles:
+            return Launched(grid, alike, grid[0]), inputs
+        launch = launched(grid, chosen, alike, bool(source.crossing or source.racing()))
+        return launch, replace(inputs, arguments=inputs.arguments | {self.tiles: np.int32(launch.tiles)})
 
     def _relies_on_masked_lanes(self, inputs: Inputs, chosen: Programs, expected: Memory, reduction: int) -> bool:
         """Whether the source's own results change when masked-off lanes hold NaN."""
