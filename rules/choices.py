@@ -261,6 +261,18 @@ CHOICES = (
         reshapes=False,
     ),
     Choice(
+        "programs",
+        "what a program does, of a kernel that asks for its number along the first axis of the grid",
+        {
+            "tile": "one tile: the work of one number",
+            "persistent": "one tile after another: at most one program for each compute unit is launched",
+            "persistent-2": "the same, with two programs for each compute unit",
+        },
+        (Default("tile", "the hardware gives the next tile to the first compute unit that is free"),),
+        word="{}",
+        reshapes=False,
+    ),
+    Choice(
         "lds-partitions",
         "where tiles lie in an LDS with partitions",
         {"one": "as Triton's layouts have it", "two": "halves in two partitions, for warps that issue together"},

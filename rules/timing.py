@@ -36,8 +36,9 @@ class Timing:
 
     stores_apart, scalars_apart: stores have a counter of their own; scalar loads have one apart from LDS.
     port_bytes: per clk that a compute unit takes out of L2; tile_bytes: that copies of the tensor data mover take of these, 0 without one;
-    l2_bytes: that L2 gives each of them while all of them ask. units: compute
-    units, each with workgroups of its own, that are assumed where the target's row has no number of them.
+    l2_bytes: that L2 gives each of them while all of them ask; fetch_bytes: that the L2 cache of one XCD takes out of what is behind
+    it, 0 where that is not known. units: compute units, each with workgroups of its own, that are assumed where the target's row has no
+    number of them.
     memory_tbs: bandwidth of device memory in TB/s, 0 where it is not published. error, whole_error: what is known of the error of loops
     and of whole launches, for people.
     """
@@ -68,6 +69,7 @@ class Timing:
     port_bytes: int
     tile_bytes: int
     l2_bytes: int
+    fetch_bytes: int
     units: int
     memory_tbs: float
     error: str
@@ -187,6 +189,7 @@ _WAVE32 = dict(
     port_bytes=64,
     tile_bytes=0,
     l2_bytes=64,
+    fetch_bytes=0,
     units=0,
 )
 _WAVE32_BASIS = {
@@ -214,6 +217,7 @@ _WAVE32_BASIS = {
     "port_bytes": "guess: as CDNA",
     "tile_bytes": "documented: no tensor data mover",
     "l2_bytes": "guess: as gfx950",
+    "fetch_bytes": "guess: nothing is published, so what L2 fetches is left out",
     "units": "documented: in rules/targets.py",
     "memory_tbs": "documented: data sheet; not published for gfx1250 and gfx1200",
     "stores_apart": "documented: vscnt, storecnt",
@@ -231,6 +235,7 @@ TIMINGS: dict[str, Timing] = {
         **_CDNA,
         memory_tbs=5.3,
         l2_bytes=53,
+        fetch_bytes=1024,
         whole_error=_AT_FULL_CLOCK,
         lds_bytes=128,
         read_phases={4: _consecutive(64, 32), 8: _consecutive(64, 16), 16: _CDNA3_B128},
@@ -239,6 +244,7 @@ TIMINGS: dict[str, Timing] = {
         basis=_CDNA_BASIS
         | {
             "lds_bytes": "measured: tutorials, 8 clk per wave and ds_read_b128; documented: 32 banks",
+            "fetch_bytes": "documented: CDNA 3 white paper, 17.2 TB/s of Infinity Cache at 2.1 GHz, an eighth for each XCD",
             "read_phases": "measured: guide (empirical-lds)",
             "write_phases": "measured: guide (empirical-lds) for 16 bytes",
         },
@@ -247,6 +253,7 @@ TIMINGS: dict[str, Timing] = {
         **_CDNA,
         memory_tbs=8.0,
         l2_bytes=64,
+        fetch_bytes=896,
         whole_error=_AT_FULL_CLOCK,
         lds_bytes=256,
         read_phases={4: _consecutive(64, 64), 8: _consecutive(64, 32), 16: _CDNA4_B128},
@@ -255,6 +262,7 @@ TIMINGS: dict[str, Timing] = {
         basis=_CDNA_BASIS
         | {
             "lds_bytes": "measured: tutorials (lds_throughput.md), 16 clk per SIMD and ds_read_b128; documented: 64 banks",
+            "fetch_bytes": "guess: as many bytes in a second as gfx942, at 2.4 GHz",
             "read_phases": "measured: guide (empirical-lds)",
             "write_phases": "guess: consecutive lanes, as gfx942",
         },

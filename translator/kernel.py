@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from rules.builtins import BUILTINS
 from rules.rows import RuleSet
@@ -24,6 +25,7 @@ from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.function_rewriter import FunctionRewriter
 from translator.rewrite.host_descriptors import divisible_strides, small_descriptors
 from translator.rewrite.loop_split import CannotSplit
+from translator.rewrite.persistent import tiles_of
 from translator.rewrite.program_order import xcds_of
 from translator.rewrite.tdm import NotForTheDataMover
 from translator.rewrite.unit import Decided, Unit
@@ -80,8 +82,9 @@ def rewrite_kernel(
     whole: dict[tuple[tuple[int, ...], int], str] = {}
     ringed: frozenset[tuple[tuple[int, ...], int]] = frozenset()
     xcds, why_one = xcds_of(kernel, choices)
+    tiles = tiles_of(kernel, choices, strategy)
     while True:
-        unit = Unit(kernel, Decided(choices, strategy, frozenset(plain), whole, ringed, moved, xcds))
+        unit = Unit(kernel, Decided(choices, strategy, frozenset(plain), whole, ringed, moved, xcds, tiles))
         rewriter = rewriter_type(unit, read_function(kernel, launch.trace.frames[0]))
         # These are known only once the text is there; it is then written again without what cannot be.
         try:
@@ -97,7 +100,7 @@ def rewrite_kernel(
                 written.record.choose(f"programs keep their numbers: {why_one}")
             _check_stages(written.facts, written.loops.pipelined.values())
             check_refills(every)
-            return assemble(unit, written)
+            return replace(assemble(unit, written), tiles=tiles)
         except NotForTheDataMover as kept:
             assert kept.site not in plain, f"bug in gluonize: {kept.reason}"
             plain[kept.site] = kept.reason

@@ -167,3 +167,39 @@ def test_tolerances_follow_type_and_operations(folder):
     stage = source_stage("source.py", spec, "gfx942")
     _, tensors, _ = expected_tensors(stage.text, spec, stage.names)
     assert tensors[1].rtol > 2.0**-17, "a GPU approximates exp"
+
+
+STAYING = (
+    OUT.replace("BLOCK: gl.constexpr)", "BLOCK: gl.constexpr, tiles=None)")
+    .replace("gl.program_id(0) * BLOCK", "tile * BLOCK")
+    .replace(
+        "def add_kernel(x_ptr, y_ptr, count_ptr, n, scale, BLOCK: gl.constexpr, tiles=None)",
+        "def add_kernel_tile(tile, x_ptr, y_ptr, count_ptr, n, scale, BLOCK: gl.constexpr)",
+    )
+    + """
+
+@gluon.jit
+def add_kernel(x_ptr, y_ptr, count_ptr, n, scale, BLOCK: gl.constexpr, tiles=None):
+    count = gl.num_programs(0) if tiles is None else tiles
+    for tile in range(gl.program_id(0), count, gl.num_programs(0)):
+        add_kernel_tile(tile, x_ptr, y_ptr, count_ptr, n, scale, BLOCK)
+
+
+def _run_persistent_add_kernel(run, programs_per_unit=1):
+    return run
+"""
+)
+
+
+@pytest.mark.compile
+def test_programs_that_go_from_tile_to_tile_are_as_many_as_there_is_room_for(folder):
+    """The translation has a grid and an argument of its own; Triton's compile of the source has those of the launch."""
+    (folder / "out.py").write_text(STAYING)
+    (folder / "l.json").write_text(json.dumps([LAUNCH | {"grid": [700]}]))
+    assert bundle(folder, "b.zip", "--device", "hip") == 0
+    manifest = json.loads(zipfile.ZipFile("b.zip").read("manifest.json"))
+    codes = {code["name"]: code for code in manifest["codes"]}
+    assert codes["translation"]["grid"] == [304, 1, 1] and codes["source"]["grid"] == [700, 1, 1]
+    own = {a["name"]: a for a in codes["translation"]["arguments"]}
+    assert own["tiles"]["bytes"] == (700).to_bytes(4, "little").hex()
+    assert "tiles" not in {a["name"] for a in manifest["arguments"]} and "arguments" not in codes["source"]

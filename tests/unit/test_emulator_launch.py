@@ -86,7 +86,8 @@ def source_run(data, changed=(), seen=(), element="f32"):
     buffer.track(tensor.data.itemsize)
     buffer.changed[list(changed)] = True
     buffer.seen[list(seen)] = True
-    return SourceRun(Inputs({"x": tensor}), (1, 1, 1), (0,), (0,), False, memory, 1, "f32")
+    inputs, grid = Inputs({"x": tensor}), (1, 1, 1)
+    return SourceRun(inputs, grid, (0,), (0,), grid, inputs, False, memory, 1, "f32")
 
 
 def test_what_the_source_never_reads_is_poisoned():

@@ -80,6 +80,27 @@ def test_an_allocation_in_the_place_of_another_needs_a_wait(wait: bool, read: bo
 
 
 @gluon.jit
+def ring_of_each_tile(x_ptr, out_ptr, BARRIER: gl.constexpr):
+    L: gl.constexpr = gl.BlockedLayout([1, 8], [8, 8], [4, 1], [1, 0])
+    S: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [1, 0])
+    o = gl.arange(0, 64, gl.SliceLayout(1, L))[:, None] * 64 + gl.arange(0, 64, gl.SliceLayout(0, L))[None, :]
+    for tile in range(2):
+        smem = gl.allocate_shared_memory(gl.float16, [1, 64, 64], S)
+        cdna4.async_copy.buffer_load_to_shared(smem.index(0), x_ptr, o)
+        cdna4.async_copy.commit_group()
+        cdna4.async_copy.wait_group(0)
+        cdna4.buffer_store(cdna4.async_copy.load_shared_relaxed(smem.index(0), L), out_ptr, o)
+        if BARRIER:
+            gl.barrier()
+
+
+def test_an_allocation_in_a_loop_is_that_of_the_last_iteration():
+    """Warps that are slower may read it still, when the first fills it again."""
+    assert isinstance(outcome(ring_of_each_tile, "gfx950", BARRIER=True), dict)
+    assert outcome(ring_of_each_tile, "gfx950", BARRIER=False) == "lds-overwrite-read"
+
+
+@gluon.jit
 def ends_early(x_ptr, out_ptr, WAIT: gl.constexpr, TENSOR: gl.constexpr):
     L: gl.constexpr = gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0])
     S: gl.constexpr = gl.PaddedSharedLayout.with_identity_for([[64, 8]], [64, 64], [1, 0])

@@ -13,6 +13,7 @@ import test_machine_clusters
 import test_machine_gluon_ops
 import test_machine_memory
 import test_machine_nvidia_hazards as nvidia
+import test_persistent
 import triton
 import triton.language as tl
 from machine_harness import run_kernel
@@ -58,6 +59,7 @@ ELSEWHERE = {
     "wgmma-unwaited": nvidia.test_products_of_warp_groups,
     "missing-fence": nvidia.test_stores_of_another_partition_are_fenced,
     "false-hint": test_machine_gluon_ops.test_false_hints_are_found,
+    "tiles": test_persistent.test_which_tiles_each_program_has_is_computed,
 }
 
 

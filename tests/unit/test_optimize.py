@@ -179,7 +179,13 @@ def test_what_only_times_can_choose_is_not_searched():
     request = TranslateRequest("k.py", "gfx950")
     searched, shown = rows_for(request, SPECS[0]), rows_for(request, SPECS[0], timed=True)
     assert searched == tuple(x for x in shown if x in searched)
-    assert {x.name for x in shown} - {x.name for x in searched} == {"streamed", "streamed-loads", "per-xcd"}
+    assert {x.name for x in shown} - {x.name for x in searched} == {
+        "streamed",
+        "streamed-loads",
+        "per-xcd",
+        "persistent",
+        "persistent-2",
+    }
 
 
 @pytest.mark.compile

@@ -124,7 +124,7 @@ def show(
     title: str, ours: "KernelCycles", theirs: "KernelCycles | None", console: "Console", verbose: bool = False
 ) -> None:
     """The loops side by side, then what the hot one loses, where, and a timeline."""
-    from translator.cycles.text import estimate_line, lines_of_loop, table_of_loops
+    from translator.cycles.text import estimate_line, fetch_line, lines_of_loop, table_of_loops
 
     console.print(table_of_loops(title, ours, theirs))
     for loop in ours.loops if verbose else filter(None, [ours.hot]):
@@ -133,6 +133,8 @@ def show(
     for name, kernel in (("", ours), ("Triton's compile: ", theirs)):
         if kernel is not None and kernel.estimate is not None:
             console.print(f"{name}{estimate_line(kernel.estimate)}", markup=False)
+        if kernel is not None and (line := fetch_line(kernel)):
+            console.print(f"{name}{line}", markup=False)
     for note in (*ours.notes, *(f"Triton's compile: {x}" for x in (theirs.notes if theirs else ()))):
         console.print(f"note: {note}", markup=False)
     console.print(f"accuracy on {ours.target}: {ours.error}", markup=False)

@@ -27,7 +27,8 @@ def estimate(
         return f"the launch does not decide how often the loop at {unknown[0]} goes round"
     if not found.loops and not found.outside:
         return "the kernel could not be walked"
-    launch = spread(spec.grid, found.ctas, max((x.workgroups for x in found.loops), default=1), target, timing)
+    full = max((x.workgroups for x in found.loops), default=1)
+    launch = spread(spec.grid, found.ctas, full, target, timing, found.staying)
     clk = found.outside
     for loop in found.loops:
         traffic = found.traffic if loop is found.hot else Traffic(0, 0)

@@ -125,7 +125,8 @@ class KernelCycles:
 
     error: what is known of the model's error on this target. notes: what was not modelled. estimate: of the whole launch, or why there
     is none; None where there is no launch. ctas: workgroups of a program. traffic: of one iteration of the hot loop. trips: how often
-    the launch has a loop go round, by label, where it decides that.
+    the launch has a loop go round, by label, where it decides that. staying: programs for each compute unit, where programs go from tile to
+    tile; 0 where there is one for each.
     """
 
     target: str
@@ -138,6 +139,7 @@ class KernelCycles:
     ctas: int = 1
     traffic: Traffic = Traffic(0, 0)
     trips: dict[str, int] = field(default_factory=dict)
+    staying: int = 0
 
     @property
     def hot(self) -> LoopCycles | None:
@@ -156,7 +158,11 @@ class KernelCycles:
             "hot": hot.label if hot else None,
             "loops": [x.as_json() for x in self.loops],
             "outside": round(self.outside, 1),
-            "traffic": {"read": self.traffic.read, "received": self.traffic.received},
+            "traffic": {
+                "read": self.traffic.read,
+                "received": self.traffic.received,
+                "fetched": round(self.traffic.fetched),
+            },
             "error": self.error,
             "notes": list(self.notes),
             "estimate": self.estimate.as_json() if self.estimate and not isinstance(self.estimate, str) else None,

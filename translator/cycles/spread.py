@@ -18,7 +18,7 @@ from translator.cycles.traffic import Traffic
 
 @dataclass(frozen=True)
 class Spread:
-    """rounds: how often the compute units take workgroups in. resident: workgroups that share one then, `full` at most. running:
+    """rounds: how often the compute units take workgroups in, or go on to other tiles. resident: workgroups that share one then, `full` at most. running:
     workgroups at once, of all `units`. price: clk of a compute unit, idle ones too, that a clk of a round costs each program.
     """
 
@@ -30,19 +30,21 @@ class Spread:
     price: float
 
 
-def spread(grid: Sequence[int], ctas: int, full: int, target: Target, timing: Timing) -> Spread:
+def spread(grid: Sequence[int], ctas: int, full: int, target: Target, timing: Timing, staying: int = 0) -> Spread:
     """The spread of a launch, or, without a grid, of one that fills all compute units for long.
 
-    ctas: workgroups of a program. full: as many as share a compute unit at most.
+    ctas: workgroups of a program. full: as many as share a compute unit at most. staying: as many are launched for each, and have the
+    tiles of the grid one after another, where that is fewer; 0 where there is one for each tile.
     """
+    room = min(full, staying or full)
     units = compute_units(target, timing)
     programs = math.prod(grid) if grid else 0
     if not programs or not units:
-        return Spread(1, full, full, units * full, units, ctas / full)
+        return Spread(1, room, full, units * room, units, ctas / room)
     workgroups = programs * ctas
-    rounds = math.ceil(workgroups / (units * full))
-    resident = min(full, math.ceil(workgroups / units))
-    return Spread(rounds, resident, full, min(workgroups, units * full), units, units * rounds / programs)
+    rounds = math.ceil(workgroups / (units * room))
+    resident = min(room, math.ceil(workgroups / units))
+    return Spread(rounds, resident, full, min(workgroups, units * room), units, units * rounds / programs)
 
 
 def compute_units(target: Target, timing: Timing) -> float:
@@ -53,10 +55,11 @@ def compute_units(target: Target, timing: Timing) -> float:
 
 
 def iteration_clk(loop: LoopCycles, traffic: Traffic, ctas: int, launch: Spread, timing: Timing) -> float:
-    """Clocks of one iteration of all workgroups that share a compute unit: what they execute, what arrives at it, or what L2 has to give to
-    all of them, whichever takes longest. traffic: of the loop.
+    """Clocks of one iteration of all workgroups that share a compute unit: what they execute, what arrives at it, what L2 has to give to
+    all of them, or what the L2 cache of an XCD has to fetch, whichever takes longest. traffic: of the loop.
     """
     executed = loop.cycles * launch.resident / launch.full  # what fewer would wait for each other is not waited for
     arriving = launch.resident * traffic.received / timing.port_bytes
     given = launch.running / ctas * traffic.read / (launch.units * timing.l2_bytes) if launch.units else 0.0
-    return max(executed, arriving, given)
+    fetched = traffic.fetched / timing.fetch_bytes if timing.fetch_bytes else 0.0
+    return max(executed, arriving, given, fetched)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
+from rules.timing import TIMINGS
 from translator.cycles.prediction import Estimate, KernelCycles, LoopCycles
 from translator.cycles.timeline import LETTERS, as_text
 
@@ -56,6 +57,16 @@ def lines_of_loop(loop: LoopCycles) -> Iterator[str]:
 def _worst(loop: LoopCycles) -> list[tuple[str, str, float]]:
     """One per mnemonic, source line and factor."""
     return sorted(set(loop.conflicts), key=lambda x: (-x[2], x[0], x[1]))[:MOST_LINES]
+
+
+def fetch_line(found: KernelCycles) -> str:
+    """What the L2 cache of an XCD fetches for one iteration of the hot loop, "" where that is not known."""
+    size, per_clk = found.traffic.fetched, TIMINGS[found.target].fetch_bytes
+    if not size or not per_clk:
+        return ""
+    return (
+        f"L2 of an XCD fetches {size / 1024:.0f} KiB for one iteration of all programs on it: {size / per_clk:.0f} clk"
+    )
 
 
 def estimate_line(found: Estimate | str) -> str:

@@ -31,11 +31,12 @@ _PARTITIONS = "ttg.warp_specialize"
 @dataclass(frozen=True)
 class Traffic:
     """Of one iteration of a loop, in bytes. read: out of L2 for a program, what several workgroups share by a multicast once.
-    received: by one workgroup.
+    received: by one workgroup. fetched: by the L2 cache that has most to fetch for the programs at work, 0 where that is not known.
     """
 
     read: int
     received: int
+    fetched: float = 0.0
 
 
 def hot_traffic(module: Module) -> Traffic:
@@ -43,20 +44,30 @@ def hot_traffic(module: Module) -> Traffic:
 
     The loops of partitions, of which one copies what another one multiplies, are one.
     """
-    found = [(_products(ops), _traffic(module, ops)) for ops in _loops(module)]
-    return max(found, key=lambda x: (x[0], x[1].read, x[1].received), default=(0, Traffic(0, 0)))[1]
+    return _traffic(module, _hot_loop(module))
 
 
-def tile_bytes(module: Module) -> dict[str, float]:
+def hot_loads(module: Module) -> list[tuple[Op, int]]:
+    """The operations of that loop which bring a tile out of L2, each with its bytes for one program."""
+    return [(op, read) for op, read, _ in _moves(module, _hot_loop(module))]
+
+
+def tile_bytes(module: Module, within: int = 0) -> dict[str, float]:
     """ "kernel.py:12" of the outermost call -> bytes that a copy of the tensor data mover there moves for one workgroup: the mean, where
-    copies of several tiles stand on one line."""
+    copies of several tiles stand on one line. within: the line of a call that all of the kernel is in."""
     found: dict[str, list[int]] = defaultdict(list)
     for op in module.walk():
         if op.name in _TILES:
             kind = next(x for x in (*op.operand_types, behind_arrow(op)) if x.kind == "memdesc")
-            place = op.locations.outermost(op.location)
+            place = op.locations.outermost(op.location, within)
             found[f"{os.path.basename(place.file)}:{place.line}"].append(_bytes(kind, _part(module, kind)))
     return {place: sum(sizes) / len(sizes) for place, sizes in found.items()}
+
+
+def _hot_loop(module: Module) -> list[Op]:
+    """The operations of the innermost loop with most products, of those with none that which reads most; none without loops."""
+    found = [(_products(ops), _traffic(module, ops), ops) for ops in _loops(module)]
+    return max(found, key=lambda x: (x[0], x[1].read, x[1].received), default=(0, Traffic(0, 0), []))[2]
 
 
 def _loops(module: Module) -> Iterator[list[Op]]:
@@ -84,18 +95,19 @@ def _products(ops: list[Op]) -> int:
 
 
 def _traffic(module: Module, ops: list[Op]) -> Traffic:
-    read = received = 0
+    moves = list(_moves(module, ops))
+    return Traffic(sum(read for _, read, _ in moves), sum(received for _, _, received in moves))
+
+
+def _moves(module: Module, ops: list[Op]) -> Iterator[tuple[Op, int, int]]:
+    """What brings tiles, with the bytes that are read for a program and those that a workgroup of it receives."""
     for op in ops:
         if op.name in _COPIES:
             kind = behind_arrow(op)
-            read += _bytes(kind, kind.shape)
+            yield op, _bytes(kind, kind.shape), _bytes(kind, _part(module, kind))
         elif op.name in _LOADS and op.type.is_tensor:
-            kind = op.type
-            read += module.clusters * _bytes(kind, _part(module, kind))
-        else:
-            continue
-        received += _bytes(kind, _part(module, kind))
-    return Traffic(read, received)
+            received = _bytes(op.type, _part(module, op.type))
+            yield op, module.clusters * received, received
 
 
 def _part(module: Module, kind: Type) -> tuple[int, ...]:

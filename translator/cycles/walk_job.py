@@ -8,12 +8,18 @@ from rules.targets import target as target_row
 from rules.timing import TIMINGS
 from translator.cycles.analysis import analyze
 from translator.cycles.assembly import read_program
+from translator.cycles.executed_paths import Flow
 from translator.cycles.estimate import argument_offsets, argument_words, estimate
 from translator.cycles.prediction import KernelCycles, Walked
-from translator.cycles.traffic import hot_traffic, tile_bytes
+from translator.cycles.shared_tiles import fetched_bytes
+from translator.cycles.spread import spread
+from translator.cycles.traffic import Traffic, hot_traffic, tile_bytes
 from translator.cycles.trips import count_trips
 from translator.lowering.jobs import lower_file
 from translator.source.launch_spec import LaunchSpec
+from translator.source.load import load_side
+from translator.source.persistent_launch import persistent_launch, with_tiles, within_tile
+from translator.ttgir.module import Module
 from translator.ttgir.parse import parse_module
 
 
@@ -29,22 +35,50 @@ def lower_and_walk(
 
     Raises: TranslationError for what cannot be read, bound or compiled.
     """
+    loaded = load_side(source, spec, search_path, import_hosts)
+    staying = persistent_launch(loaded)
+    spec = spec if staying is None else with_tiles(spec, staying)
     lowered = lower_file(source, spec, target, search_path, import_hosts, True)
     assembly = lowered.stages["amdgcn"]
+    assembly = assembly if staying is None else within_tile(assembly, loaded, staying)
     module = parse_module(lowered.stages["ttgir"])
-    cycles = analyze(assembly, target, lowered.num_warps, lowered.lds_bytes, tiles=tile_bytes(module))
-    trips = _trips(assembly, spec)
+    cycles = analyze(
+        assembly,
+        target,
+        lowered.num_warps,
+        lowered.lds_bytes,
+        tiles=tile_bytes(module, staying.call[0] if staying else 0),
+    )
+    cycles = replace(cycles, staying=staying.per_unit if staying is not None else 0)
+    trips = _trips(assembly, spec, bool(cycles.staying))
     known = {label: n for label, n in trips.items() if n is not None}
-    cycles = replace(cycles, ctas=module.clusters, traffic=hot_traffic(module), trips=known)
+    cycles = replace(cycles, ctas=module.clusters, trips=known)
+    cycles = replace(cycles, traffic=_traffic(module, cycles, spec))
     cycles = replace(cycles, estimate=estimate(cycles, trips, spec, target_row(target), TIMINGS[target]))
     lowered = replace(lowered, stages=lowered.stages if keep_stages else {})
     return Walked(**{f.name: getattr(lowered, f.name) for f in fields(lowered)}, cycles=cycles)
 
 
-def _trips(assembly: str, spec: LaunchSpec) -> dict[str, int | None]:
-    """How often each loop goes round, by label; None where the launch does not decide it."""
+def _traffic(module: Module, cycles: KernelCycles, spec: LaunchSpec) -> Traffic:
+    """Of the hot loop, with what L2 caches fetch for the programs of the launch that are at work together."""
+    found, row = hot_traffic(module), target_row(cycles.target)
+    if not TIMINGS[row.name].fetch_bytes or cycles.hot is None:
+        return found
+    launch = spread(spec.grid, cycles.ctas, cycles.hot.workgroups, row, TIMINGS[row.name], cycles.staying)
+    return replace(found, fetched=fetched_bytes(module, spec, int(launch.running / cycles.ctas), row.xcds))
+
+
+def _trips(assembly: str, spec: LaunchSpec, staying: bool) -> dict[str, int | None]:
+    """How often each loop goes round, by label; None where the launch does not decide it.
+
+    staying: programs go from tile to tile, so a loop that is in no other one does so once in a round.
+    """
     program = read_program(assembly)
     found = count_trips(program, argument_words(spec, argument_offsets(assembly)))
+    if staying:
+        flow = Flow(program)
+        inner = {h for h in found if any(flow.block(h) in blocks for other, blocks in flow.loops.items() if other != h)}
+        found = {header: n if header in inner else 1 for header, n in found.items()}
     return {program.lines[header].label: n for header, n in found.items()}
 
 

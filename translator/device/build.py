@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import math
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
+from rules.targets import target as target_row
 from translator import __version__
 from translator.device import code_object
 from translator.device.launch_arguments import launch_arguments
@@ -69,7 +73,8 @@ def build_bundle(pool: WorkerPool, request: BundleRequest) -> BuiltBundle:
     inputs, tensors, flops = pool.call(
         JOBS + "reference", r.source, given, r.target, r.folders, r.import_hosts, what=f"{what}: reference"
     )
-    arguments = launch_arguments(native["ttgir"], native["names"], inputs)
+    native["arguments"] = _own_arguments(native, inputs, spec.grid)
+    arguments = [argument for argument in native["arguments"] if argument["name"] != native["tiles"]]
     codes: list[Code] = []
     poison: list[Code] = []
     notes: list[str] = []
@@ -108,11 +113,31 @@ def build_bundle(pool: WorkerPool, request: BundleRequest) -> BuiltBundle:
             notes.append(f"cuda: the source's own code object is left out: {_said(error)}")
     if not codes:
         raise TranslationError(Diagnostic("nothing-to-bundle", what, why="; ".join(notes)))
+    codes = _as_launched(codes, native, spec.grid, r.target)
     content = write_bundle(
         spec.id, r.target, spec.grid, codes, poison, arguments, tensors, flops, _provenance(r, spec, native), tuple(notes),
         _source_ran_as(given.target, own_target, clusters),
     )  # fmt: skip
     return BuiltBundle(content, tuple(code.name for code in codes), tuple(notes))
+
+
+def _own_arguments(native: dict, inputs: Inputs, grid: tuple[int, ...]) -> list[dict]:
+    """The arguments of the translation: where programs go from tile to tile, with how many tiles there are. Raises: Refused."""
+    more = {native["tiles"]: np.int32(grid[0])} if native["tiles"] else {}
+    given = replace(inputs, arguments=inputs.arguments | more)
+    return launch_arguments(native["ttgir"], native["names"], given)
+
+
+def _as_launched(codes: list[Code], native: dict, grid: tuple[int, ...], target: str) -> list[Code]:
+    """The codes, those of programs that go from tile to tile with as many of these as host code launches where the target has its published
+    number of compute units."""
+    if not native["tiles"]:
+        return codes
+    tiles, *others = grid
+    units = target_row(target).compute_units or tiles
+    room = native["per_unit"] * units // max(1, math.prod(others))
+    own = {"arguments": tuple(native["arguments"]), "grid": (min(tiles, max(1, room)), *others)}
+    return [replace(code, **own) if code.of == "translation" else code for code in codes]
 
 
 def _source_ran_as(target: str, native: str, clusters: bool) -> str:
@@ -145,7 +170,9 @@ def _add_hip(
         raise Refused(
             "tensor descriptor argument", "the host part of AMD's TDM descriptors is not in a bundle", "not-bundled"
         )
-    code_object.check(native["code"], native["symbol"], arguments, native["block"], native["shared"], r.target)
+    code_object.check(
+        native["code"], native["symbol"], native["arguments"], native["block"], native["shared"], r.target
+    )
     codes.append(make_code("translation", native))
     try:
         source = compile_source()

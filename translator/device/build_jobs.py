@@ -23,7 +23,8 @@ def compile_native(
 ) -> dict:
     """The translation (or the source) for the target itself: `code`, `ttgir`, `names` and launch metadata.
 
-    target: also `cuda:90`, of a source that is Gluon for it; `maps` is then what its host descriptors are made of.
+    target: also `cuda:90`, of a source that is Gluon for it; `maps` is then what its host descriptors are made of. `tiles`: the parameter
+    with the number of tiles, of programs that go from one to another, "" of others; `per_unit`: as many are launched for a compute unit.
     """
     import triton
     from triton.compiler import ASTSource
@@ -34,9 +35,12 @@ def compile_native(
     from translator.lowering.compiler_errors import compiler_diagnostic
     from translator.lowering.stderr_log import captured_stderr
     from translator.source.compile_arguments import compile_arguments
+    from translator.source.persistent_launch import persistent_launch, with_tiles
 
     loaded = _load(output, spec, folders, import_hosts)
-    arguments = compile_arguments(spec, loaded.fn, loaded.load_jit)
+    staying = persistent_launch(loaded)
+    launched = spec if staying is None else with_tiles(spec, staying)
+    arguments = compile_arguments(launched, loaded.fn, loaded.load_jit)
     source = (GluonASTSource if loaded.fn.is_gluon() else ASTSource)(
         fn=loaded.fn, signature=arguments.signature, constexprs=arguments.constexprs, attrs=arguments.attrs
     )
@@ -51,7 +55,9 @@ def compile_native(
             ) from error
     found = _described(compiled, "cubin" if gpu.backend == "cuda" else "hsaco", gpu.warp_size)
     maps = list(getattr(compiled.metadata, "tensordesc_meta", None) or ())
-    return found | {"ttgir": compiled.asm["ttgir"], "names": list(loaded.fn.arg_names), "maps": maps}
+    tiles, per_unit = (staying.count, staying.per_unit) if staying is not None else ("", 0)
+    names = list(loaded.fn.arg_names)
+    return found | {"ttgir": compiled.asm["ttgir"], "names": names, "maps": maps, "tiles": tiles, "per_unit": per_unit}
 
 
 def _load(output: str, spec: LaunchSpec, folders: tuple[str, ...], import_hosts: bool):

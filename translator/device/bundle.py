@@ -38,8 +38,8 @@ class Code:
     """One code object. `sanitizer` names its instrumentation, `planted` the bug in it; both are "" for the kernel itself.
 
     `of` says whether it is the translation or Triton's own compile of the source; `arguments` are its own where it does not take
-    those of the translation. `block` is in threads, `shared` in bytes per workgroup, the scratches in bytes per workgroup. ctas:
-    workgroups of a program, more than one on CUDA devices alone.
+    those of all, and `grid` where it is not the launch's. `block` is in threads, `shared` in bytes per workgroup, the scratches in bytes per
+    workgroup. ctas: workgroups of a program, more than one on CUDA devices alone.
     """
 
     name: str
@@ -55,6 +55,7 @@ class Code:
     of: str = "translation"
     arguments: tuple[dict, ...] | None = None
     ctas: int = 1
+    grid: tuple[int, ...] = ()
 
 
 def make_code(name: str, built: dict, sanitizer: str = "", planted: str = "") -> Code:
@@ -134,7 +135,7 @@ def _code(code: Code, grid: tuple[int, ...], files: dict[str, bytes], folder: st
         "kind": code.kind,
         "file": path,
         "symbol": code.symbol,
-        "grid": list((*grid, 1, 1, 1)[:3]),
+        "grid": list((*(code.grid or grid), 1, 1, 1)[:3]),
         "block": code.block,
         "ctas": code.ctas,
         "shared": code.shared,

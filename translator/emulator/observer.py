@@ -49,7 +49,7 @@ class EmulatedLaunch:
             self.left_out += 1
             return
         start = start_of(run)
-        other = replace(run, programs=run.translated)
+        other = replace(run, programs=run.translated, grid=run.translated_grid, inputs=run.translated_inputs)
         sides = [self._run(self.source, run, start), self._run(self.translation, other, start)]
         found = judge(*sides, run.inputs.variant)
         self.ran += 1

@@ -20,7 +20,7 @@ def why_numbered(kernel: KernelFacts) -> str:
     asked = False
     for frame in kernel.trace.frames:
         for node in ast.walk(ast.parse(frame.fn.src)):
-            if isinstance(node, ast.While) and any(_may_wait(frame, n) for n in ast.walk(node)):
+            if isinstance(node, ast.While) and any(may_wait(frame, n) for n in ast.walk(node)):
                 return "a loop may wait for another program, which has to be under way then"
             axis = _axis(frame, node)
             if axis is None:
@@ -49,7 +49,7 @@ def _settled(frame: Frame, call: ast.Call) -> bool:
     return all(fact == facts[0] for fact in facts)
 
 
-def _may_wait(frame: Frame, node: ast.AST) -> bool:
+def may_wait(frame: Frame, node: ast.AST) -> bool:
     """Whether a loop sees by `node` what another program has done: it reads memory itself, or a helper may."""
     if not isinstance(node, ast.Call):
         return False
@@ -60,4 +60,4 @@ def _may_wait(frame: Frame, node: ast.AST) -> bool:
     return name.startswith(_WAITED_FOR) or helper
 
 
-__all__ = ["why_numbered"]
+__all__ = ["may_wait", "why_numbered"]

@@ -256,6 +256,15 @@ ROWS = (
         "neighbours share an L2 cache",
         timed=True,
     ),
+    *(
+        CandidateRow(
+            choices_of(programs=programs),
+            _always,
+            "a program starts once for all its tiles; what a start costs is not predicted",
+            timed=True,
+        )
+        for programs in ("persistent", "persistent-2")
+    ),
     CandidateRow(
         choices_of(l2_prefetch="2"),
         lambda target, _: target.supports_tdm,

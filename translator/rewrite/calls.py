@@ -241,7 +241,7 @@ def _same(writing: Writing, node, callee, given, want):
     if callee.row.template is not None and not callee.row.template.holes:
         return Written(callee.row.becomes, callee.row.template.form)
     text = with_function(writing, node, callee, {})
-    return dealt(writing, text) if callee.name == "program_id" else text
+    return dealt(writing, node, text) if callee.name == "program_id" else text
 
 
 def _creator(writing: Writing, node: ast.Call, callee: Callee, given, want):

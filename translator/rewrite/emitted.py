@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from translator.rewrite.gluon_function import GluonFunction
-from translator.rewrite.unit import Record
+from translator.rewrite.unit import Record, Tiles
 from translator.ttgir.layouts import Layout
 
 
@@ -44,3 +44,4 @@ class EmittedKernel:
     helpers: list[EmittedFunction]
     record: Record = field(default_factory=Record)
     moving: dict[tuple[str, str], bool] = field(default_factory=dict)  # as in Unit
+    tiles: Tiles | None = None  # None where each program has one

@@ -43,6 +43,7 @@ from translator.rewrite.launch_checks import (
     installer,
     shared_check,
 )
+from translator.rewrite.persistent import persistent_run
 from translator.rewrite.standalone import SourceFacts, families_of, header, names_in
 from translator.rewrite.prelude import BASE_IMPORTS, Prelude, plain_translation
 from translator.rewrite.tree_walk import dotted, loads, walk
@@ -189,23 +190,38 @@ class _Rewriting:
         loaded = family.loaded
         line, node = loaded.line, self.file.function_at(loaded.line).node
         if self.general:
+            self.persistent(family, "", False)
             return self.with_general(family, node)
-        if not family.contract:
-            return Replacement(line, family.function, family.before)
         above = [d.kind for d in loaded.decorators if d.kind != "jit"]
         plain = node in self.file.statements and set(above) <= {"autotune", "heuristics"}
-        if plain and loaded.node is not None and not _made_by_call(loaded):
-            jit = f"{family.name}{'.fn' * len(above)}"
+        plain = plain and loaded.node is not None and not _made_by_call(loaded)
+        jit = f"{family.name}{'.fn' * len(above)}"
+        runs = self.persistent(family, jit, plain)
+        if not family.contract:
+            return Replacement(line, family.function, family.before, runs)
+        if plain:
             install = hook(family.name, jit, family.contract)
             defaults_of = jit if checks_a_default(loaded.fn, family.contract) else ""
             check = guard(family.name, family.contract, defaults_of=defaults_of, shared=self.shared)
-            return Replacement(line, family.function, family.before, (definitions(check), definitions(install)))
+            return Replacement(line, family.function, family.before, (*runs, definitions(check), definitions(install)))
         # A kernel that host code may wrap or make again: the hook goes in where the jit function is made.
         names = tuple(p.name for p in loaded.fn.params)
         check = guard(family.name, family.contract, names, shared=self.shared)
         install = installer(family.name, family.contract, loaded.fn)
         before = *family.before, definitions(check), definitions(install)
         return Replacement(line, family.function, before, hook=checked_name(family.name))
+
+    def persistent(self, family: Family, jit: str, plain: bool) -> tuple[Block, ...]:
+        """What has host code launch as many programs as there is room for. Raises: TranslationError."""
+        if family.tiles is None:
+            return ()
+        if not plain or self.general:
+            why = "what launches fewer programs stands around a kernel that is defined at the top level, with decorators alone"
+            why = "beside a kernel for any launch there is one grid" if self.general else why
+            message = f"programs of {family.name} cannot go from tile to tile here"
+            help = "leave the choice of programs out"
+            raise TranslationError(Diagnostic("persistent", message, self.facts.path, family.loaded.line, 1, why, help))
+        return (definitions(persistent_run(family.name, jit, family.tiles)),)
 
     def with_general(self, family: Family, node: cst.FunctionDef) -> Replacement:
         if node not in self.file.statements:

@@ -30,7 +30,9 @@ from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.gluon_function import JIT, LINE_LENGTH, Block, GluonFunction, Statement, definitions
 from translator.rewrite.gluon_function import first_after_gap, formatted, statements, wrapped
 from translator.rewrite.helper_pool import Helper, HelperPool
+from translator.rewrite.persistent import for_tiles, persistent
 from translator.rewrite.tree_walk import same
+from translator.rewrite.unit import Tiles
 from translator.source.launch_spec import LaunchSpec
 from translator.source.load import LoadedKernel
 
@@ -72,6 +74,7 @@ class Family:
     served: tuple[Configuration, ...]
     notes: tuple[str, ...] = ()
     untold: tuple[str, ...] = ()  # ids of launches that run the translation of an earlier one
+    tiles: Tiles | None = None  # None where each program has one
 
     @property
     def loaded(self) -> LoadedKernel:
@@ -114,7 +117,10 @@ def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
         for c in member.configurations
     )
     ids = tuple(v.spec.id for v in untold)
-    return Family(name, tuple(versions), tuple(before), function, contract, served, tuple(notes), ids)
+    if (tiles := versions[0].emitted.tiles) is not None:
+        one, function = persistent(function, tiles)
+        before = (*before, one)
+    return Family(name, tuple(versions), tuple(before), function, contract, served, tuple(notes), ids, tiles)
 
 
 def _contract(members: Sequence[Member], keys: Sequence[Key]) -> RunTimeContract:
@@ -315,6 +321,7 @@ def _dispatcher(
     ]
     before: list[Block] = []
     public, own = _public(members)
+    tiles = members[0].versions[0].emitted.tiles
     asserted = contracts.assertions(name, needed[0], every, [key for key in common_keys(every) if key not in shared])
     lines = formatted("\n".join(asserted), public.indent).splitlines() if asserted else []
     # All of the contract is here: autotuning passes over a configuration only if the kernel itself refuses it.
@@ -332,10 +339,13 @@ def _dispatcher(
         if len(group) > 1:
             table, function = _one_kernel(private, group, keys, chosen=True)
             before += table
-        before.append((function.called(private).defined(JIT),))
+        before.append((for_tiles(function.called(private), tiles).defined(JIT),))
         test = any_of(tested, [row for member in group for row in member.rows(tested)])
         test = f"if {test}:" if len(test) < LINE_LENGTH - 12 else f"if ({_filled(test)}):"
-        lines += [("else:" if both else f"el{test}") if number else test, _call(private, _passed_on(function, own))]
+        lines += [
+            ("else:" if both else f"el{test}") if number else test,
+            _call(private, _passed_on(for_tiles(function, tiles), own)),
+        ]
     if not both:
         message = contracts.quoted(contracts.translated_for(name, tested, rows))
         refusal = formatted(f"gl.static_assert(False, {message})", public.indent + 4)

@@ -5,10 +5,13 @@ tl.program_id(0)    ->    remap_xcd(gl.program_id(0), gl.num_programs(0))
 
 from __future__ import annotations
 
+import ast
+
 from translator.choices.chosen import Choices
 from translator.facts.kernel_facts import KernelFacts
 from translator.facts.program_numbers import why_numbered
 from translator.gluon.written import Written, call
+from translator.rewrite.persistent import own_number
 from translator.rewrite.unit import Synthesized
 from translator.rewrite.writing import Writing
 
@@ -31,12 +34,13 @@ def xcds_of(kernel: KernelFacts, choices: Choices) -> tuple[int, str]:
     return (1 if why else kernel.target.xcds), why
 
 
-def dealt(writing: Writing, number: Written) -> Written:
-    """`number`, what `program_id` gives, as it is dealt."""
+def dealt(writing: Writing, node: ast.Call, number: Written) -> Written:
+    """`number`, what the call `node` of `program_id` gives, or the number of the tile, as it is dealt."""
+    number, programs = own_number(writing, node, number)
     if writing.decided.xcds == 1:
         return number
     name = writing.added(Synthesized("remap_xcd", _REMAP.format(xcds=writing.decided.xcds)))
-    return call(name, number, "gl.num_programs(0)")
+    return call(name, number, programs)
 
 
 __all__ = ["dealt", "xcds_of"]

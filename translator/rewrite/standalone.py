@@ -19,6 +19,7 @@ from translator.rewrite.helper_pool import HelperPool
 from translator.rewrite.import_aliases import aliases
 from translator.rewrite.import_lines import in_order
 from translator.rewrite.kernel_family import Family, KernelVersion, build_family
+from translator.rewrite.persistent import persistent_run
 from translator.rewrite.prelude import BASE_IMPORTS, Prelude
 from translator.source.code_style import DEFAULT_LINE_LENGTH
 from translator.source.file_names import FileNames
@@ -74,6 +75,8 @@ def standalone_module(versions: Sequence[KernelVersion], facts: SourceFacts) -> 
     blocks += [definitions(shared_check(contracts))] if shared else []
     for family in families:
         blocks += [*family.before, (family.function.defined(JIT),)]
+        if family.tiles is not None:
+            blocks += [definitions(persistent_run(family.name, family.name, family.tiles))]
         if family.contract:
             defaults_of = family.name if checks_a_default(family.loaded.fn, family.contract) else ""
             check = guard(family.name, family.contract, defaults_of=defaults_of, shared=shared)

@@ -26,6 +26,16 @@ class Synthesized:
         return replace(self, name=name, text=self.text.replace(f"def {self.name}(", f"def {name}(", 1))
 
 
+@dataclass(frozen=True)
+class Tiles:
+    """Of a kernel whose programs do one tile of the grid after another. tile, count: the variables with the number of a tile, and how many
+    there are; per_unit: programs for each compute unit."""
+
+    tile: str
+    count: str
+    per_unit: int
+
+
 @dataclass
 class Record:
     """What one round of rewriting one function used; made anew each round, so only the last round counts.
@@ -137,7 +147,7 @@ class Decided:
     strategy: a name of translator.pipeline.strategies, None for what the source asks for. plain_descriptors: those that stay
     bounds-masked, by path of the visit or name of the argument. kept_whole: loops, by path and line, that cannot be split, with
     the reason. ringed: loops that one slot does not serve. moved: pointer variables, as (function, variable), whose base moves
-    from tile to tile in any case. xcds: among how many the numbers of programs are dealt anew.
+    from tile to tile in any case. xcds: among how many the numbers of programs are dealt anew. tiles: None where each program has one.
     """
 
     choices: Choices = Choices()
@@ -147,6 +157,7 @@ class Decided:
     ringed: frozenset[tuple[tuple[int, ...], int]] = frozenset()
     moved: frozenset[tuple[str, str]] = frozenset()
     xcds: int = 1
+    tiles: Tiles | None = None
 
 
 @dataclass(frozen=True)

@@ -95,10 +95,12 @@ class Locations:
         places = self._all_places(text, "", 0)
         return places[0] if places else UNKNOWN
 
-    def outermost(self, text: str) -> Place:
-        """Where the outermost call stands that the operation comes from."""
+    def outermost(self, text: str, within: int = 0) -> Place:
+        """Where the outermost call stands that the operation comes from. within: the line of a call that all of a kernel is in, which is
+        passed over."""
         places = self._all_places(text, "", 0)
-        return places[-1] if places else UNKNOWN
+        kept = places[:-1] if len(places) > 1 and places[-1].line == within else places
+        return kept[-1] if kept else UNKNOWN
 
     def _all_places(self, text: str, name: str, depth: int) -> list[Place]:
         if depth > DEPTH_LIMIT:

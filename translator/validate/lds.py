@@ -89,7 +89,11 @@ class SharedMemory:
         allocation = Allocation(name, element, shape, place, placed, layout)
         allocation.spread = self.cluster is not None and is_spread(layout, shape)
         if placed is not None:
-            self.siblings[0].latest[(name, placed)] = allocation
+            latest = self.siblings[0].latest
+            before = latest.get((name, placed))  # in the last iteration of a loop around it
+            if before is not None and before.read_epoch.shape == allocation.read_epoch.shape:
+                allocation.read_epoch[...] = before.read_epoch
+            latest[(name, placed)] = allocation
         return MemDesc(allocation, np.arange(allocation.data.size, dtype=np.int64).reshape(shape))
 
     # Bytes that two owners use, one after the other.

@@ -25,6 +25,7 @@ from translator.validate.overlaps import Touched, touched
 from translator.validate.warp_specialize import SCHEDULES
 from translator.validate.renumbered import same_work
 from translator.validate.result import ValidationResult
+from translator.validate.tile_loops import Launched, badly_shared, launched
 from translator.validate.turns import TURNS, spins
 
 LEAST_STEPS = 50_000  # ops that a program of a translation may always take,
@@ -53,13 +54,15 @@ class SourceFault(Exception):
 @dataclass(frozen=True)
 class SourceRun:
     """The source on one set of inputs, for who wants to run the same elsewhere: `programs` of the `grid`, at the same time if
-    `turns`; `translated`, which of the translation do their work; the memory that it left, and the `reduction` and `narrowest` type that
-    a comparison with it needs."""
+    `turns`; `translated`, which of the translation do their work, in what grid and on which inputs; the memory that it left, and the
+    `reduction` and `narrowest` type that a comparison with it needs."""
 
     inputs: Inputs
     grid: tuple[int, ...]
     programs: tuple[int, ...]
     translated: tuple[int, ...]
+    translated_grid: tuple[int, ...]
+    translated_inputs: Inputs
     turns: bool
     memory: Memory
     reduction: int
@@ -80,8 +83,9 @@ class Pair:
         source_names,
         translated_names,
         observe: Observer | None = None,
+        tiles: str = "",
     ):
-        self.observe = observe
+        self.observe, self.tiles = observe, tiles
         self.source, self.translated, self.spec = source, translated, spec
         self.names = (source_names or list(spec.signature), translated_names or list(spec.signature))
         self.grid = tuple(extent or 1 for extent in spec.grid) or (1,)
@@ -123,9 +127,11 @@ class Pair:
         if order in (IN_ORDER, TURNS[0]):
             self.ran = machine.ran
             if self.observe is not None:
-                others = self._same_work(chosen, inputs).numbers
-                programs = (inputs, machine.grid, chosen.numbers, others, order != IN_ORDER)
-                self.observe(SourceRun(*programs, memory, machine.reduction, self.narrowest))
+                launch, given = self._launched(chosen, inputs, memory)
+                here = inputs, machine.grid, chosen.numbers
+                there = launch.programs.numbers, tuple((*launch.grid, 1, 1, 1)[:3]), given
+                judged_by = memory, machine.reduction, self.narrowest
+                self.observe(SourceRun(*here, *there, order != IN_ORDER, *judged_by))
         for schedule in self.schedules if not inputs.variant else self.schedules[:1]:
             result = self._judge(inputs, memory, machine, chosen, schedule)
             if result.status != "validated":
@@ -142,8 +148,10 @@ class Pair:
         self, inputs: Inputs, memory: Memory, machine: Machine, chosen: Programs, schedule: str
     ) -> ValidationResult:
         """Run the translation for programs `chosen` and compare with the source's `memory`."""
-        other, second, fault = self._run_translated(inputs, memory, chosen, schedule, math.nan)
         common = {"variant": inputs.variant, "programs": len(chosen.numbers), "grid": machine.programs}
+        if not inputs.variant and self.tiles and (shared := badly_shared(self.translated, self.tiles)):
+            return ValidationResult("hazard", str(shared), shared.op, hazards=(shared,), **common)
+        other, second, fault = self._run_translated(inputs, memory, chosen, schedule, math.nan)
         if fault:
             return ValidationResult("hazard", str(fault), fault.op, hazards=(fault,), **common)
         self._remember(second)
@@ -292,12 +300,13 @@ class Pair:
         memory = Memory(watch=watch)
         tight = len(chosen.numbers) == math.prod(inputs.grid or self.grid)
         addresses = place_tensors(memory, inputs, source if math.isnan(stale) else None, tight)
-        machine = Machine(self.translated, memory, inputs.grid or self.grid)
+        launch, inputs = self._launched(chosen, inputs, source)
+        machine = Machine(self.translated, memory, launch.grid)
         machine.schedule, machine.stale, machine.views_overlap = schedule, stale, inputs.shares
         machine.excused = self.excused
-        machine.step_limit = LEAST_STEPS + STEPS_PER_STEP * self.longest
+        machine.step_limit = (LEAST_STEPS + STEPS_PER_STEP * self.longest) * -(-launch.tiles // launch.grid[0])
         try:
-            self._same_work(chosen, inputs).run(machine, bind(self.translated, self.names[1], inputs, addresses))
+            launch.programs.run(machine, bind(self.translated, self.names[1], inputs, addresses))
         except Hazard as hazard:
             return memory, machine, hazard.at("launch", UNKNOWN, ()).finding
         except (WaitsForever, TooLong) as endless:
@@ -311,8 +320,16 @@ class Pair:
         """The programs of the translation which do the work of those `chosen` of the source, in the same order."""
         extent = (inputs.grid or self.grid)[0]
         if extent not in self.dealt:
-            self.dealt[extent] = same_work(self.source, self.translated, extent)
+            self.dealt[extent] = same_work(self.source, self.translated, extent, self.tiles)
         return chosen.dealt(self.dealt[extent])
+
+    def _launched(self, chosen: Programs, inputs: Inputs, source: Memory) -> tuple[Launched, Inputs]:
+        """What the translation is launched with to do the work of the programs `chosen` of the source, which left `source`."""
+        grid, alike = inputs.grid or self.grid, self._same_work(chosen, inputs)
+        if not self.tiles:
+            return Launched(grid, alike, grid[0]), inputs
+        launch = launched(grid, chosen, alike, bool(source.crossing or source.racing()))
+        return launch, replace(inputs, arguments=inputs.arguments | {self.tiles: np.int32(launch.tiles)})
 
     def _relies_on_masked_lanes(self, inputs: Inputs, chosen: Programs, expected: Memory, reduction: int) -> bool:
         """Whether the source's own results change when masked-off lanes hold NaN."""

@@ -11,7 +11,7 @@ all the others follow as they follow from the number itself in the source. Else 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,12 +34,14 @@ class _Zeros:
         pass
 
 
-def same_work(source: Module, translated: Module, extent: int) -> np.ndarray | None:
+def same_work(source: Module, translated: Module, extent: int, count: str = "") -> np.ndarray | None:
     """By the number of a program of the source along the first axis, that of the program of the translation which does its work; None
-    where it is its own. extent: of that axis."""
+    where it is its own. extent: of that axis. count: the parameter of a translation with the number of tiles, of which each program has one.
+    """
     if f"{_EXTENT} x" not in translated.text or extent < 2:
         return None
-    here, there = (list(_permutations(module, extent)) for module in (source, translated))
+    given = {count: extent} if count else {}
+    here, there = list(_permutations(source, extent, {})), list(_permutations(translated, extent, given))
     if len(there) != len(here) + 1 or len(there) < 2:
         return None
     dealt = there[1]
@@ -48,34 +50,41 @@ def same_work(source: Module, translated: Module, extent: int) -> np.ndarray | N
     return np.argsort(dealt)
 
 
-def fewer_programs(source: Module, translated: Module, extent: int) -> list[int]:
-    """Extents of the first axis of the grid at which a translation that asks for it, though its source does not, may do something else."""
+def fewer_programs(source: Module, translated: Module, extent: int, several: bool = False) -> list[int]:
+    """Extents of the first axis of the grid at which a translation that asks for it, though its source does not, may do something else.
+    several: its programs have several tiles, as two programs of any source are run."""
     if f"{_EXTENT} x" not in translated.text or f"{_EXTENT} x" in source.text:
         return []
-    return sorted({3, extent - 1, extent - 3} & set(range(1, extent)))
+    return sorted({3, extent - 1, extent - 3, *([2] if several else [])} & set(range(1, extent)))
 
 
-def _permutations(module: Module, programs: int) -> Iterator[np.ndarray]:
+def _permutations(module: Module, programs: int, given: Mapping[str, int]) -> Iterator[np.ndarray]:
     """The values of a module that are all numbers of `programs` once each, by number; each once, in the order of the operations."""
     found: list[np.ndarray] = []
-    for value in _values(module, programs):
+    for value in scalars(module, programs, given).values():
+        if np.shape(value) != (programs,) or value.dtype == np.bool_:
+            continue
         if np.array_equal(np.sort(value), np.arange(programs)) and not any(np.array_equal(value, f) for f in found):
             found.append(value)
             yield value
 
 
-def _values(module: Module, programs: int) -> Iterator[np.ndarray]:
-    """The integers that the entry function computes from the number of a program and constants, in each program."""
-    known: dict[str, Any] = {}
-    for op in module.entry.walk():
+def scalars(module: Module, programs: int, given: Mapping[str, int]) -> dict[str, Any]:
+    """The integers that the entry function computes from the number of a program, constants and `given` arguments, in each program: those
+    of the first iteration, of a loop that begins at a number of its own in each."""
+    entry = module.entry
+    known: dict[str, Any] = {
+        value: np.int32(given[name]) for (value, _), name in zip(entry.arguments, entry.argument_names) if name in given
+    }
+    for op in entry.walk():
+        if op.name == "scf.for" and np.ndim(known.get(op.for_loop.low)):
+            known[op.for_loop.variable] = known[op.for_loop.low]
         if len(op.results) != 1 or op.type.is_tensor:
             continue
         value = _value(op, known, programs)
-        if value is None:
-            continue
-        known[op.results[0]] = value
-        if np.shape(value) == (programs,) and value.dtype != np.bool_:
-            yield value
+        if value is not None:
+            known[op.results[0]] = value
+    return known
 
 
 def _value(op: Op, known: dict[str, Any], programs: int) -> Any:
@@ -91,4 +100,4 @@ def _value(op: Op, known: dict[str, Any], programs: int) -> Any:
         return TABLE[op.name](_Zeros(), op, *(known[operand] for operand in op.operands))
 
 
-__all__ = ["fewer_programs", "same_work"]
+__all__ = ["fewer_programs", "same_work", "scalars"]

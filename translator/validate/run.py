@@ -55,13 +55,15 @@ def validate_pair(
     refusal: Refusal | None = None,
     defaults: dict[str, int] | None = None,
     observe: Observer | None = None,
+    tiles: str = "",
 ) -> ValidationResult:
     """Run both modules over (a part of) the launch's grid and compare what they wrote.
 
     `*_names` are the kernels' parameters in order, by default those of the signature. `*_file` are the files whose lines
     findings should name. refusal(inputs): why the translation's launch check refuses them, "" where it does not; None where that is
     not known, and nothing is tried that a check may be needed for. defaults: of the source's parameters, which a launch may leave
-    out. observe: is told of each run of the source. Never raises for what the kernels do.
+    out. observe: is told of each run of the source. tiles: the parameter of the translation with the number of tiles, where its programs go from
+    one to another. Never raises for what the kernels do.
     """
     started = time.perf_counter()
     try:
@@ -69,9 +71,10 @@ def validate_pair(
         translated = parse_module(translated_text, translated_file)
         names = (source_names, translated_names)
         if inputs is None and not spec.values and any(kind != "constexpr" for kind in spec.signature.values()):
-            result = _with_made_up_values(source, translated, spec, names, observe, with_variants, refusal, defaults)
+            of_pair = (*names, observe, tiles)
+            result = _with_made_up_values(source, translated, spec, of_pair, with_variants, refusal, defaults)
         else:
-            pair = Pair(source, translated, spec, *names, observe)
+            pair = Pair(source, translated, spec, *names, observe, tiles)
             result = _Validation(pair, refusal, defaults).result(inputs, with_variants)
     except NotRunnable as error:
         result = ValidationResult("not_runnable", str(error), error.op)
@@ -80,11 +83,11 @@ def validate_pair(
     return replace(result, seconds=time.perf_counter() - started)
 
 
-def _with_made_up_values(source: Module, translated: Module, spec: LaunchSpec, names, observe, with_variants, *rest):
+def _with_made_up_values(source: Module, translated: Module, spec: LaunchSpec, of_pair, with_variants, *rest):
     """The result for the first made-up launch that the source can run. Raises: NotRunnable where there is none."""
     reason = "some of its arguments are neither pointers nor numbers"
     for guess in guesses(spec, source.text):
-        result = _Validation(Pair(source, translated, guess, *names, observe), *rest).result(None, with_variants)
+        result = _Validation(Pair(source, translated, guess, *of_pair), *rest).result(None, with_variants)
         if result.status != "not_runnable":
             numbers = {name: value for name, value in guess.values.items() if not isinstance(value, dict)}
             note = "the launch has no values: sizes and tensors were made up"
@@ -169,7 +172,7 @@ class _Validation:
         for what, changed in sizes[:1]:
             yield with_values(inputs, self.spec, changed, what)
         yield from with_smaller_descriptors(self.spec, inputs)
-        for extent in fewer_programs(self.pair.source, self.pair.translated, self.pair.grid[0]):
+        for extent in fewer_programs(self.pair.source, self.pair.translated, self.pair.grid[0], bool(self.pair.tiles)):
             yield replace(inputs, grid=(extent, *self.pair.grid[1:]), variant=f"{extent} programs")
         yield from self._steered(inputs)
         for what, changed in sizes[1:]:
@@ -301,6 +304,7 @@ def validate_job(job: dict, observe: Observer | None = None) -> dict:
         refusal=launch_check(parse_file(translated.file).tree, spec.kernel, spec, translated.defaults),
         defaults=source.defaults,
         observe=observe,
+        tiles=translated.tiles,
     )
     answer = result.as_json()
     answer["seconds"] = round(time.perf_counter() - started, 4)

@@ -15,13 +15,15 @@ from translator.source.launch_spec import LaunchSpec
 
 @dataclass(frozen=True)
 class Stage:
-    """`text` of the module, `names` of the kernel's parameters in order, `file` that has the kernel, integer `defaults` by name."""
+    """`text` of the module, `names` of the kernel's parameters in order, `file` that has the kernel, integer `defaults` by name. tiles: the
+    parameter with the number of tiles, where programs go from one to another."""
 
     text: str
     names: list[str]
     file: str
     defaults: dict[str, int] = field(default_factory=dict)
     is_gluon: bool = False
+    tiles: str = ""
 
 
 def source_stage(
@@ -48,10 +50,14 @@ def translated_stage(
     """
     from translator.frontend.offline import gpu_target
     from translator.source.load import load_side
+    from translator.source.persistent_launch import persistent_launch, with_tiles
 
     if spec.target and gpu_target(spec.target) != gpu_target(target):
         spec = replace(spec, signature={name: without_layout(kind) for name, kind in spec.signature.items()})
-    return _stage(load_side(output, spec, folders, hosts), spec, target, "ttgir")
+    loaded = load_side(output, spec, folders, hosts)
+    if (found := persistent_launch(loaded)) is None:
+        return _stage(loaded, spec, target, "ttgir")
+    return replace(_stage(loaded, with_tiles(spec, found), target, "ttgir"), tiles=found.count)
 
 
 def without_layout(kind: Any) -> Any:

@@ -1,0 +1,294 @@
+"""Programs that go from tile to tile (`--choose programs=persistent`)."""
+
+from __future__ import annotations
+
+import types
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cluster_sources import SOURCES
+from translation_of import dedent, launch, tensor, translate, validated
+
+from rules.targets import TARGETS
+from rules.timing import TIMINGS
+from translator.choices.chosen import Choices, choices_of
+from translator.cycles.spread import Spread, spread
+from translator.cycles.walk_job import lower_and_walk
+from translator.diagnostics import TranslationError
+from translator.request import TranslateRequest
+from translator.source.launch_spec import LaunchSpec, read_launches
+from translator.translation import translate_kernel
+from translator.ttgir.parse import parse_module
+from translator.validate import validate_launch
+from translator.validate.tile_loops import badly_shared
+
+MATMUL = Path(__file__).resolve().parents[2] / "fixtures" / "matmul"
+SOURCE = dedent("""
+    import triton
+    import triton.language as tl
+
+
+    @triton.jit
+    def doubled(x_ptr, y_ptr, n, B: tl.constexpr):
+        x_ptr += tl.program_id(0) * B
+        o = tl.program_id(axis=0) * B + tl.arange(0, B)
+        tl.store(y_ptr + o, tl.load(x_ptr + tl.arange(0, B)) * n)
+    """)
+PERSISTENT = choices_of(programs="persistent")
+LOOP = "for tile in range(gl.program_id(0), count, gl.num_programs(0)):"
+
+
+def spec_of(programs: int, kernel: str = "doubled", warps: int = 1) -> LaunchSpec:
+    signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}
+    values = {name: tensor(programs * 64) for name in ("x_ptr", "y_ptr")} | {"n": 3}
+    return replace(launch(kernel, signature, {"B": 64}, warps=warps, values=values), grid=(programs,))
+
+
+def chosen(choices: Choices, kernel: str = "doubled") -> dict:
+    return {"chosen": ((kernel, choices),)}
+
+
+def judged(folder: Path, text: str, spec: LaunchSpec, target: str = "gfx950") -> dict:
+    (folder / "changed.py").write_text(text)
+    return validate_launch(str(folder / "source.py"), str(folder / "changed.py"), spec, target)
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("target", ["gfx950", "gfx1201"])
+@pytest.mark.parametrize("programs", [1, 7, 64])
+def test_each_program_has_several_tiles(target: str, programs: int, tmp_path: Path):
+    text = validated(tmp_path, SOURCE, spec_of(programs), target, **chosen(PERSISTENT))
+    assert LOOP in text and "gl.program_id" not in text.partition("def doubled(")[0] and "tiles=None" in text
+
+
+MISTAKES = {
+    "a tile is left out": (LOOP, LOOP.replace("count,", "count - 1,")),
+    "every tile is done by all": (LOOP, LOOP.replace("gl.program_id(0)", "0")),
+    "two of three tiles are left out": (LOOP, LOOP.replace("num_programs(0))", "num_programs(0) * 3)")),
+    "tiles are done twice": (LOOP, LOOP.replace(", gl.num_programs(0))", ", 1)")),
+    "the number of the program is that of its tile": ("o = tile", "o = gl.program_id(0)"),
+    "one tile for each": (LOOP, "for tile in range(gl.program_id(0), gl.program_id(0) + 1):"),
+}
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("what", MISTAKES)
+def test_mistakes_are_found(what: str, tmp_path: Path):
+    spec = spec_of(9)
+    right = validated(tmp_path, SOURCE, spec, "gfx950", **chosen(PERSISTENT))
+    old, new = MISTAKES[what]
+    assert right.count(old) == 1
+    answer = judged(tmp_path, right.replace(old, new), spec)
+    assert answer["status"] in ("mismatch", "hazard"), answer
+
+
+def of_tiles(high: str, step: str) -> str:
+    return f"""module {{
+  tt.func public @f(%tiles: i32) {{
+    %one = arith.constant 1 : i32
+    %p = tt.get_program_id x : i32
+    %n = tt.get_num_programs x : i32
+    %less = arith.subi %tiles, %one : i32
+    %more = arith.addi %tiles, %one : i32
+    scf.for %t = %p to {high} step {step}  : i32 {{
+    }}
+    tt.return
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    "high, step, found",
+    [("%tiles", "%n", ""), ("%less", "%n", "0 times"), ("%more", "%n", "number 1"), ("%tiles", "%one", "2 times")],
+)
+def test_which_tiles_each_program_has_is_computed(high: str, step: str, found: str):
+    finding = badly_shared(parse_module(of_tiles(high, step)), "tiles")
+    assert (
+        finding is None if not found else finding is not None and found in finding.message and finding.kind == "tiles"
+    )
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("target", ["gfx942", "gfx950", pytest.param("gfx1250", marks=pytest.mark.slow)])
+def test_a_product_is_computed_tile_by_tile(target: str, tmp_path: Path):
+    """With neighbours on one XCD, where there are several: a tile is dealt as a program would be."""
+    spec = read_launches(str(MATMUL / "launches.json"))[0]
+    text = (MATMUL / "kernel.py").read_text()
+    both = PERSISTENT.over(choices_of(program_order="per-xcd"))
+    made = validated(tmp_path, text, spec, target, chosen=((spec.kernel, both),))
+    assert "gl.barrier()" in made and ("remap_xcd(tile, tiles)" in made) == (TARGETS[target].xcds > 1)
+    for wrong in ("remap_xcd(tile, gl.num_programs(0))", "remap_xcd(gl.program_id(0), tiles)"):
+        if "remap_xcd(tile, tiles)" in made:
+            assert (
+                judged(tmp_path, made.replace("remap_xcd(tile, tiles)", wrong), spec, target)["status"] != "validated"
+            )
+
+
+@pytest.mark.compile
+def test_both_axes_of_a_product_may_be_asked_for(tmp_path: Path):
+    """Programs go along the first."""
+    source = SOURCES["matmul"]
+    spec = source.launch(1)
+    assert "gl.program_id(1)" in validated(tmp_path, source.file, spec, "gfx950", chosen=((spec.kernel, PERSISTENT),))
+
+
+REFUSED = {
+    "early return": (SOURCE.replace("    o =", "    if n > 5:\n        return\n    o ="), "tiles left to do"),
+    "another axis": (SOURCE.replace("axis=0", "axis=1").replace("program_id(0)", "program_id(1)"), "first axis"),
+    "number of programs": (SOURCE.replace("* n)", "* tl.num_programs(0))"), "any number of programs"),
+    "from tile to tile": (
+        SOURCE.replace("    tl.store(", "    p = tl.program_id(0)\n    for i in range(p, n, 4):\n        tl.store("),
+        "already",
+    ),
+    "a loop that may wait": (
+        SOURCE.replace("    o =", "    while tl.atomic_add(y_ptr, 0.0) > 1e9:\n        n += 1\n    o ="),
+        "may wait for another program",
+    ),
+    "a helper that asks": (
+        SOURCE.replace("@triton", "@triton.jit\ndef number():\n    return tl.program_id(0)\n\n\n@triton", 1).replace(
+            "tl.program_id(axis=0)", "number()"
+        ),
+        "asks for the number",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_cannot_be_is_refused(what: str, tmp_path: Path):
+    text, why = REFUSED[what]
+    (tmp_path / "source.py").write_text(text)
+    spec = spec_of(4)
+    request = TranslateRequest(str(tmp_path / "source.py"), "gfx950", launches=(spec,), **chosen(PERSISTENT))
+    found = translate_kernel(request).outcomes[0].diagnostics
+    assert [d.code for d in found] == ["persistent"] and why in found[0].why and found[0].help and found[0].line
+
+
+@pytest.mark.parametrize("options", [{"fallback": "general"}, {"strategy": "warp-specialized"}])
+def test_what_has_one_tile_for_a_program_is_refused(options: dict, tmp_path: Path):
+    (tmp_path / "source.py").write_text(SOURCE)
+    request = TranslateRequest(
+        str(tmp_path / "source.py"), "gfx1250", launches=(spec_of(4),), **chosen(PERSISTENT), **options
+    )
+    result = translate_kernel(request)
+    found = [*result.diagnostics, *result.outcomes[0].diagnostics]
+    assert "persistent" in [d.code for d in found] and result.text is None
+
+
+@pytest.mark.compile
+def test_programs_along_other_axes_stay_apart(tmp_path: Path):
+    text = SOURCE.replace("axis=0) * B", "axis=0) * B + tl.program_id(1) * n").replace(
+        "x_ptr + tl", "x_ptr + tl.program_id(1) * n + tl"
+    )
+    spec = replace(spec_of(5), grid=(3, 2))
+    made = validated(tmp_path, text, spec, "gfx950", **chosen(PERSISTENT))
+    assert made.count("gl.program_id(1)") == 2
+
+
+TUNED = SOURCE.replace(
+    "@triton.jit",
+    "@triton.autotune([triton.Config({'B': 64}), triton.Config({'B': 128}, num_warps=2)], key=['n'])\n@triton.jit",
+)
+
+
+@pytest.mark.compile
+def test_every_configuration_goes_from_tile_to_tile(tmp_path: Path):
+    wide = replace(spec_of(4, warps=2), id="wide", constexprs={"B": 128})
+    values = {name: tensor(512) for name in ("x_ptr", "y_ptr")} | {"n": 3}
+    wide, narrow = replace(wide, values=values), replace(spec_of(8), values=values)
+    made = translate(tmp_path, TUNED, narrow, wide, target="gfx950", **chosen(PERSISTENT))
+    assert "doubled.fn.run = _run_persistent_doubled(doubled.fn.run)" in made.text
+    assert made.text.count("def doubled_tile(") == 1
+    for spec in (narrow, wide):
+        assert judged(tmp_path, made.text, spec)["status"] == "validated"
+
+
+class Driver(types.SimpleNamespace):
+    def get_current_device(self):
+        return 0
+
+
+def launched(text: str, grid, *args, **kwargs) -> dict:
+    """What the jit function of a file is run with on a GPU of 4 compute units, where host code launches `grid`."""
+    seen: dict = {}
+    driver = Driver(utils=types.SimpleNamespace(get_device_properties=lambda _: {"multiprocessor_count": 4}))
+    triton = types.SimpleNamespace(runtime=types.SimpleNamespace(driver=types.SimpleNamespace(active=driver)))
+    params = [types.SimpleNamespace(name="B", has_default=True, default=32)]
+    kernel = types.SimpleNamespace(
+        params=params, arg_names=["x_ptr", "n", "B"], run=lambda *a, **k: seen.update(k, args=a)
+    )
+    scope = {"triton": triton, "doubled": kernel}
+    around = text[text.index("def _run_persistent_doubled") :]
+    exec(around[: around.index("doubled.run)") + len("doubled.run)")], scope)
+    kernel.run(*args, grid=grid, warmup=False, **kwargs)
+    return seen
+
+
+def test_host_code_launches_what_there_is_room_for(tmp_path: Path):
+    made = translate(tmp_path, SOURCE, spec_of(4), target="gfx950", **chosen(PERSISTENT))
+    seen = launched(made.text, (9,), "x", 5, num_warps=1)
+    assert seen == {"grid": (4,), "tiles": 9, "args": ("x", 5), "num_warps": 1, "warmup": False}
+    assert launched(made.text, lambda meta: (meta["n"] // meta["B"],), "x", 64)["grid"] == (2,)
+    assert launched(made.text, (9, 2), "x", 5)["grid"] == (2, 2)
+    assert launched(made.text, (9, 8, 1), "x", 5)["grid"] == (1, 8, 1)
+    assert launched(made.text, (0,), "x", 5)["grid"] == (0,)
+    twice = translate(tmp_path, SOURCE, spec_of(4), target="gfx950", **chosen(choices_of(programs="persistent-2")))
+    assert launched(twice.text, (9,), "x", 5)["grid"] == (8,)
+
+
+def test_launches_are_checked_as_host_code_makes_them(tmp_path: Path):
+    """A check that asks for the grid stands outside of what changes it."""
+    spec = spec_of(4)
+    spec = replace(spec, attrs={"x_ptr": "D", "y_ptr": "D"})
+    made = translate(
+        tmp_path, SOURCE.replace("* B + tl.arange", "* n + tl.arange"), spec, target="gfx950", **chosen(PERSISTENT)
+    )
+    if "_run_checked_doubled(doubled.run)" in made.text:
+        assert made.text.index("_run_persistent_doubled(doubled.run)") < made.text.index(
+            "_run_checked_doubled(doubled.run)"
+        )
+
+
+@pytest.mark.compile
+def test_cycles_know_rounds_of_tiles(tmp_path: Path):
+    """Lines are those of the function of one tile; a loop over tiles alone goes round once in a round."""
+    made = translate(tmp_path, SOURCE, spec_of(600), target="gfx950", **chosen(PERSISTENT))
+    (tmp_path / "out.py").write_text(made.text)
+    found = lower_and_walk(str(tmp_path / "out.py"), spec_of(600), "gfx950").cycles
+    assert found.staying == 1 and found.estimate.rounds == 3
+    last = made.text[: made.text.index("def doubled(")].count("\n")
+    lines = {int(loss.place.rpartition(":")[2]) for loop in found.loops for loss in loop.losses if loss.place}
+    assert lines and min(lines) < last
+
+
+def test_staying_programs_leave_no_room_for_others():
+    row, timing = TARGETS["gfx950"], TIMINGS["gfx950"]
+    assert spread((768,), 1, 2, row, timing) == Spread(2, 2, 2, 512, 256, 256 * 2 / 768)
+    assert spread((768,), 1, 2, row, timing, staying=1) == Spread(3, 1, 2, 256, 256, 256 * 3 / 768)
+    assert spread((), 1, 2, row, timing, staying=1).running == 256
+
+
+def test_the_choice_is_part_of_a_file_of_kernels_alone(tmp_path: Path):
+    made = translate(tmp_path, SOURCE, spec_of(4), target="gfx950", standalone=True, **chosen(PERSISTENT))
+    assert "doubled.run = _run_persistent_doubled(doubled.run)" in made.text
+
+
+def test_a_kernel_inside_of_something_else_is_refused(tmp_path: Path):
+    inside = SOURCE.replace("@triton.jit", "def make():\n    @triton.jit").replace("def doubled", "    def doubled")
+    inside = (
+        inside.replace("\n    x_ptr", "\n        x_ptr")
+        .replace("\n    o =", "\n        o =")
+        .replace("\n    tl.store", "\n        tl.store")
+    )
+    (tmp_path / "source.py").write_text(inside + "    return doubled\n")
+    spec = spec_of(4, "make.<locals>.doubled")
+    request = TranslateRequest(
+        str(tmp_path / "source.py"), "gfx950", launches=(spec,), **chosen(PERSISTENT, spec.kernel)
+    )
+    try:
+        result = translate_kernel(request)
+    except TranslationError as error:
+        assert error.diagnostics[0].code == "persistent"
+    else:
+        assert "persistent" in [d.code for d in (*result.diagnostics, *result.outcomes[0].diagnostics)]

@@ -1,0 +1,149 @@
+"""Programs that stay: each does one tile after another, and as many are launched as the GPU holds at once.
+
+@gluon.jit
+def kernel_tile(tile, tiles, x_ptr, N):               the kernel of the source, `tile` for its number
+    ...
+
+@gluon.jit
+def kernel(x_ptr, N, tiles=None):
+    for tile in range(gl.program_id(0), tiles, gl.num_programs(0)):
+        kernel_tile(tile, tiles, x_ptr, N)
+
+Host code launches the grid of the source. What stands around the `run` of the jit function takes fewer programs along the first axis, and
+gives the kernel the number of tiles; a launch that gives none has a program for each.
+"""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Sequence
+
+import libcst as cst
+
+from translator.choices.chosen import Choices
+from translator.facts.kernel_facts import KernelFacts
+from translator.facts.operations import operation_of
+from translator.facts.refusals import refuse
+from translator.facts.single_tiles import single_tile
+from translator.frontend.trace import ConstFact
+from translator.gluon.written import Written
+from translator.numbered import numbered
+from translator.rewrite.gluon_function import INDENT, JIT, LINE_LENGTH, Block, GluonFunction, statements
+from translator.rewrite.unit import Tiles
+from translator.rewrite.writing import Writing
+from translator.source.persistent_launch import PER_UNIT, one_tile_name, run_persistent_name
+
+_VALUES = {"persistent": 1, "persistent-2": 2}
+
+
+def tiles_of(kernel: KernelFacts, choices: Choices, strategy: str | None) -> Tiles | None:
+    """The names of a kernel whose programs do several tiles, None where each does one. Raises: TranslationError `persistent`."""
+    per_unit = next((n for value, n in _VALUES.items() if choices.asks("programs", value)), 0)
+    if not per_unit:
+        return None
+    frame = kernel.trace.frames[0]
+    tree = ast.parse(frame.fn.src).body[0]
+    message = f"programs of `{frame.fn.__name__}` cannot go from tile to tile"
+    if kernel.num_ctas > 1 or strategy == "warp-specialized":
+        what = "are clusters" if kernel.num_ctas > 1 else "have warps with loops of their own"
+        help = "leave out the cluster" if kernel.num_ctas > 1 else "leave --strategy out"
+        raise refuse(frame, tree, "persistent", message, f"they {what}, which are started for one tile", help)
+    if (obstacle := single_tile(kernel)) is not None:
+        raise refuse(frame, obstacle.node, "persistent", message, obstacle.why, obstacle.help)
+    taken = {n.id for f in kernel.trace.frames for n in ast.walk(ast.parse(f.fn.src)) if isinstance(n, ast.Name)}
+    taken |= {p.name for p in frame.fn.params}
+    names = (numbered(name, taken.__contains__) for name in ("tile", "tiles"))
+    return Tiles(*names, per_unit)
+
+
+def own_number(writing: Writing, node: ast.Call, number: Written) -> tuple[Written, str]:
+    """What a program has for its number, `number` where it has one; and how many numbers there are."""
+    tiles = writing.decided.tiles
+    operation = operation_of(node, writing.facts.fact(node.func))
+    axis = writing.facts.fact(operation.first) if operation is not None and operation.first is not None else None
+    if tiles is None or not isinstance(axis, ConstFact) or axis.value != 0:
+        return number, "gl.num_programs(0)"
+    return Written(tiles.tile, ast.Name), tiles.count
+
+
+def for_tiles(function: GluonFunction, tiles: Tiles | None) -> GluonFunction:
+    """A function that is given the number of its tile, and how many there are, before all else."""
+    if tiles is None:
+        return function
+    given = function.node.params
+    added = [cst.Param(cst.Name(name), comma=_COMMA) for name in (tiles.tile, tiles.count)]
+    return function.with_node(function.node.with_changes(params=given.with_changes(params=[*added, *given.params])))
+
+
+def persistent(function: GluonFunction, tiles: Tiles) -> tuple[Block, GluonFunction]:
+    """The function of one tile, and the kernel that goes from tile to tile in the place of `function`."""
+    one = for_tiles(function.called(one_tile_name(function.name)), tiles)
+    block = one.block.with_changes(body=[*statements(f'"""One tile of {function.name}."""'), *one.constants, *one.body])
+    one = one.with_node(one.node.with_changes(body=block))
+    given = function.node.params
+    names = [p.name.value for p in (*given.posonly_params, *given.params)]
+    names += [f"{p.name.value}={p.name.value}" for p in given.kwonly_params]
+    count = numbered("count", function.bound.__contains__)
+    lines = [
+        f"# Each program has every `gl.num_programs(0)`-th tile. Where a launch gives no {tiles.count}, there is a program for each.",
+        f"{count} = gl.num_programs(0) if {tiles.count} is None else {tiles.count}",
+        f"for {tiles.tile} in range(gl.program_id(0), {count}, gl.num_programs(0)):",
+        *textwrap.indent(_call(one.name, [tiles.tile, count, *names]), INDENT).splitlines(),
+        "    # All warps are done with this tile's LDS before the next one fills it.",
+        "    gl.barrier()",
+    ]
+    kernel = function.with_statements(statements("\n".join(lines) + "\n"))
+    return (one.defined(JIT),), kernel.with_node(_with_count(kernel.node, tiles.count))
+
+
+def _call(name: str, arguments: Sequence[str]) -> str:
+    """A call, its arguments filling lines as a signature does."""
+    line = f"{name}({', '.join(arguments)})"
+    if len(line) <= LINE_LENGTH - 2 * len(INDENT):
+        return line
+    return "\n".join([f"{name}(", *(INDENT + x for x in textwrap.wrap(", ".join(arguments), 100)), ")"])
+
+
+_COMMA = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+_BARE = cst.SimpleWhitespace("")
+
+
+def _with_count(node: cst.FunctionDef, name: str) -> cst.FunctionDef:
+    """The definition with a parameter more behind the others that may be given by position."""
+    *others, last = node.params.params
+    between = others[-1].comma if others and isinstance(others[-1].comma, cst.Comma) else _COMMA
+    added = last.with_changes(
+        name=cst.Name(name), annotation=None, default=cst.Name("None"), equal=cst.AssignEqual(_BARE, _BARE)
+    )
+    params = [*others, last.with_changes(comma=between), added]
+    return node.with_changes(params=node.params.with_changes(params=params))
+
+
+def persistent_run(kernel: str, jit: str, tiles: Tiles) -> str:
+    """A function that stands around the `run` of a jit function, and the statement that puts it there."""
+    name, count = run_persistent_name(kernel), tiles.count
+    lines = [
+        f"def {name}(run, {PER_UNIT}={tiles.per_unit}):",
+        f'    """`run` of {kernel} with at most so many programs for each compute unit, which share the tiles of the grid."""',
+        "",
+        "    def persistent(*args, grid, **kwargs):",
+        f"        given = {{p.name: p.default for p in {jit}.params if p.has_default}}",
+        f"        given |= dict(zip({jit}.arg_names, args)) | kwargs",
+        f"        {count}, *others = grid(given) if callable(grid) else grid",
+        "        driver = triton.runtime.driver.active",
+        "        properties = driver.utils.get_device_properties(driver.get_current_device())",
+        f'        room = properties["multiprocessor_count"] * {PER_UNIT}',
+        "        for extent in others:",
+        "            room //= max(extent, 1)",
+        f"        return run(*args, grid=(min({count}, max(room, 1)), *others), {count}={count}, **kwargs)",
+        "",
+        "    return persistent",
+        "",
+        "",
+        f"{jit}.run = {name}({jit}.run)",
+    ]
+    return "\n".join(lines)
+
+
+__all__ = ["for_tiles", "own_number", "persistent", "persistent_run", "tiles_of"]
