@@ -168,6 +168,28 @@ def test_what_takes_longest_is_the_time_of_an_iteration(what: str, launch: tuple
     assert iteration_clk(found, Traffic(read, received), 1, at, row) == pytest.approx(expected)
 
 
+def test_few_workgroups_wait_for_memory_as_long_as_one():
+    """What they no longer wait for each other makes them faster, but none faster than one that has the compute unit to itself."""
+    found, row, timing = analyze(WAITS, "gfx942", 4), TARGETS["gfx942"], TIMINGS["gfx942"]
+    loop, units = found.loops[0], row.compute_units
+    assert loop.workgroups > 4 and loop.alone <= loop.cycles < loop.alone * loop.workgroups / 2
+
+    def clk(each: int) -> float:
+        return iteration_clk(loop, Traffic(0, 0), 1, spread((units * each,), 1, loop.workgroups, row, timing), timing)
+
+    assert clk(1) == clk(2) == loop.alone
+    assert clk(loop.workgroups) == loop.cycles
+
+
+WAITS = """.L:
+	buffer_load_dwordx4 v[0:3], v60, s[4:7], 0 offen
+	s_waitcnt vmcnt(0)
+	v_mfma_f32_16x16x16_f16 v[40:43], v[0:1], v[2:3], v[40:43]
+	s_cbranch_scc1 .L
+	s_endpgm
+"""
+
+
 def test_clusters_win_through_their_traffic_alone():
     """Two workgroups that wait as long as one take the same time; each of them takes in three quarters of what one would."""
     assert priced(UNITS // 4, 2, 0, 0) == priced(UNITS // 4, 1, 0, 0)

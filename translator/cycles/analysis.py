@@ -13,7 +13,7 @@ from translator.cycles.executed_paths import Flow, LoopPath, Path, Step, follow_
 from translator.cycles.prediction import KernelCycles, LineLoss, LoopCycles
 from translator.cycles.stream import LDS, MATRIX, MEMORY, TILE, VECTOR, Operation, Translator
 from translator.cycles.timeline import lanes_of
-from translator.cycles.walk import Deadlock, Wave, walk_loop, walk_once
+from translator.cycles.walk import Deadlock, Steady, Wave, walk_loop, walk_once
 from translator.lowering.amdgcn import comment_number, metadata_number
 
 MOST_WAVES = 32  # of a compute unit: more of them repeat what these do
@@ -79,21 +79,27 @@ class _Kernel:
             )
         leads = [_barriers_before(self.paths[n], header, self.program) for n, _ in members]
         once = {id(x): translator.operations(x.body) for _, x in members}
-        streams = [once[id(x)] for _, x in members]
-        waves = []
-        for group in range(self.workgroups):
-            for (n, _), lead, stream in zip(members, leads, streams):
-                order = group * len(self.paths) + n
-                waves.append(Wave(order, order % self.target.simds, group, stream, lead=lead - min(leads)))
+        ready = [(n, once[id(x)], lead - min(leads)) for (n, x), lead in zip(members, leads)]
+        waves = self._waves(ready, self.workgroups)
         try:
             steady = walk_loop(waves, self.timing, self.target.simds)
+            few = steady if self.workgroups == 1 else walk_loop(self._waves(ready, 1), self.timing, self.target.simds)
         except Deadlock:
             self._note(f"{label}: its waves do not meet at the same barriers, so it was not walked")
             return None
-        return self._result(header, translator, waves, steady.cycles, steady.repeats)
+        return self._result(header, translator, waves, steady, few.cycles)
+
+    def _waves(self, ready: Sequence[tuple[int, Sequence[Operation], int]], workgroups: int) -> list[Wave]:
+        """The waves of several workgroups. ready: of one, each wave's number, what it executes, and barriers it is ahead."""
+        waves = []
+        for group in range(workgroups):
+            for n, stream, lead in ready:
+                order = group * len(self.paths) + n
+                waves.append(Wave(order, order % self.target.simds, group, stream, lead=lead))
+        return waves
 
     def _result(
-        self, header: int, translator: Translator, waves: list[Wave], cycles: float, repeats: bool
+        self, header: int, translator: Translator, waves: list[Wave], steady: Steady, alone: float
     ) -> LoopCycles:
         lines = self.program.lines
         matrix = self._per_simd(waves, MATRIX)
@@ -110,7 +116,8 @@ class _Kernel:
             instructions=len(waves[0].stream),
             waves=len(waves),
             workgroups=self.workgroups,
-            cycles=cycles,
+            cycles=steady.cycles,
+            alone=alone,
             matrix=matrix,
             work=sum(o.work for w in waves for o in w.stream) // self.workgroups,
             bounds=self._bounds(waves),
@@ -118,7 +125,7 @@ class _Kernel:
             losses=tuple(self._named(x) for x in losses),
             conflicts=tuple(conflicts),
             unknown=len(translator.unknown),
-            repeats=repeats,
+            repeats=steady.repeats,
             lanes=lanes_of(waves, lines),
         )
 

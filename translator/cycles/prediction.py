@@ -51,7 +51,7 @@ class LineLoss:
 class LoopCycles:
     """One innermost loop in its steady state, with `workgroups` on a compute unit.
 
-    cycles: of one iteration of a wave. matrix: of these, the matrix pipe of a SIMD is busy, for all its waves. work: matrix operations of one workgroup. bounds: clk
+    cycles: of one iteration of a wave. alone: the same with one workgroup on the compute unit. matrix: of these, the matrix pipe of a SIMD is busy, for all its waves. work: matrix operations of one workgroup. bounds: clk
     that each resource needs for one iteration of all waves. causes, losses: what the idle time of the matrix pipe goes to, or
     without matrix instructions the waves' time; largest first. conflicts: accesses to LDS that take longer, (instruction, place,
     factor). unknown: accesses whose addresses are not known. repeats: iterations come back exactly.
@@ -63,6 +63,7 @@ class LoopCycles:
     waves: int
     workgroups: int
     cycles: float
+    alone: float
     matrix: float
     work: int
     bounds: dict[str, float]
@@ -103,6 +104,7 @@ class LoopCycles:
             "waves": self.waves,
             "workgroups": self.workgroups,
             "cycles": round(self.cycles, 1),
+            "alone": round(self.alone, 1),
             "per_workgroup": round(self.per_workgroup, 1),
             "efficiency": None if efficiency is None else round(efficiency, 4),
             "bound": self.bound,

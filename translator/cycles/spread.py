@@ -58,7 +58,8 @@ def iteration_clk(loop: LoopCycles, traffic: Traffic, ctas: int, launch: Spread,
     """Clocks of one iteration of all workgroups that share a compute unit: what they execute, what arrives at it, what L2 has to give to
     all of them, or what the L2 cache of an XCD has to fetch, whichever takes longest. traffic: of the loop.
     """
-    executed = loop.cycles * launch.resident / launch.full  # what fewer would wait for each other is not waited for
+    # What fewer would wait for each other is not waited for, but what one waits for memory and LDS is.
+    executed = max(loop.alone, loop.cycles * launch.resident / launch.full)
     arriving = launch.resident * traffic.received / timing.port_bytes
     given = launch.running / ctas * traffic.read / (launch.units * timing.l2_bytes) if launch.units else 0.0
     fetched = traffic.fetched / timing.fetch_bytes if timing.fetch_bytes else 0.0
