@@ -138,6 +138,8 @@ _REDUCTIONS = (
 )  # fmt: skip
 
 _OF_SCALAR = "gl.full({shape}, {input}, {dtype}, layout={layout})"
+# Two scalars side by side, which Gluon does not join.
+_PAIR = "gl.where(gl.arange(0, 2, layout={layout}) == 0, {a}, {b})"
 _SHAPES = (
     *(replace(row, cost="heavy" if row.name == "unsqueeze" else "cheap", of_scalar=_OF_SCALAR)
       for row in with_rows("expand_dims unsqueeze", Row("NAME", "shape", "{input}[{index}]", ("expand",),
@@ -155,11 +157,11 @@ _SHAPES = (
         example=Example("y = tl.ravel(q)", "y = gl.ravel(q)"), near_miss=_named("ravel")),
     *with_rows("trans permute", Row("NAME", "shape", "gl.permute({input}, {order})", ("permute",), cost="heavy",
         example=Example("y = tl.NAME(q, 1, 0)", "y = gl.permute(q, [1, 0])", "y.reshape([64])"), near_miss=_OF_ONE)),
-    Row("join", "shape", "gl.join({a}, {b})", ("join",), cost="heavy",
+    Row("join", "shape", "gl.join({a}, {b})", ("join",), cost="heavy", of_scalar=_PAIR,
         example=Example("y = tl.join(x, x)", "y = gl.join(x, x)", "y.sum(1)"), near_miss=Example("y = join(x, x)", "y = join(x, x)")),
     Row("split", "shape", "gl.split({...})", ("split",), cost="heavy",
         example=Example("y = tl.split(tl.reshape(x, [32, 2]))", "gl.split(", "tl.join(y[0], y[1]).reshape([64])"), near_miss=_named("split")),
-    Row("interleave", "shape", "gl.reshape(gl.join({a}, {b}), {shape})", ("join", "reshape"), cost="heavy",
+    Row("interleave", "shape", "gl.reshape(gl.join({a}, {b}), {shape})", ("join", "reshape"), cost="heavy", of_scalar=_PAIR,
         example=Example("y = tl.interleave(x, x)", "gl.reshape(gl.join(x, x), [128])", "y.reshape([64, 2]).sum(1)"),
         near_miss=Example("y = interleave(x, x)", "y = interleave(x, x)")),
     Row("cat", "shape", "gl.reshape(gl.permute(gl.join({a}, {b}), {order}), {shape})", ("join", "permute", "reshape"), cost="heavy",

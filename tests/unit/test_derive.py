@@ -568,3 +568,14 @@ def k(a_ptr, b_ptr, s_ptr, out_ptr, K, B: tl.constexpr, ACC: tl.constexpr = tl.i
 """,
     )
     assert [signature(found)[name] for name in ("a_ptr", "b_ptr", "s_ptr")] == ["*i8", "*i8", "*bf16"]
+
+
+def test_an_attribute_of_a_computed_name_that_is_none_is_not_known(tmp_path):
+    call = "    k[(1,)](x, out, getattr(x, which), B=64)\n"
+    text = (
+        MODES.format(0, 1)
+        .replace("    k[(1,)](x, out, x.numel(), MODE=mode, B=64)\n", call)
+        .replace("mode=0", "which=3")
+    )
+    found = derive(tmp_path, text)
+    assert found.launches and row(found, "n").why != "`getattr(x, which)` at line 22"

@@ -130,3 +130,26 @@ def test_helpers_of_one_text_leave_the_loop_as_it_is(tmp_path: Path):
     body = "    for s in tl.static_range(3, 5):\n        x = exact(x, N, 2**s)\n"
     found = validated(tmp_path, text.replace("BODY\n", body), spec("fp32", 1))
     assert found.count("def exact") == 1 and "for s in gl.static_range(3, 5):" in found, found
+
+
+PAIRS = dedent("""
+    import triton
+    import triton.language as tl
+
+
+    @triton.jit
+    def kernel(x_ptr, y_ptr, N: tl.constexpr, LOG: tl.constexpr):
+        a, b = tl.split(tl.load(x_ptr + tl.arange(0, 2)))
+        i = tl.arange(0, N)
+        tl.store(y_ptr + i, i.to(y_ptr.dtype.element_ty) * a + b)
+        tl.store(y_ptr + N + tl.arange(0, 2), tl.join(b, a))
+        four = tl.join(tl.interleave(a, a + 1), tl.join(b, b))
+        tl.store(y_ptr + N + 2 + tl.arange(0, 2)[:, None] * 2 + tl.arange(0, 2)[None, :], four)
+""")
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_two_numbers_are_split_and_joined(tmp_path: Path, machine: tuple[str, str, int]):
+    target, element, warps = machine
+    text = validated(tmp_path, PAIRS, spec(element, warps), target)
+    compiled(tmp_path, text, spec(element, warps), target)

@@ -238,6 +238,9 @@ def _scalar_shape(writing: Writing, node, callee, given, want) -> Written:
     first, *rest = given.values()
     want = want or writing.home(node)
     scalar = writing.emit(first)
+    if "join" in callee.row.layouts:
+        pair = {"a": scalar, "b": writing.emit(rest[0]), "layout": writing.names.spell(want)}
+        return call_text.by_template(writing.record, callee.row, pair, callee.row.of_scalar)
     shape = _shape_text(facts, writing.emit, node, callee, {str(i): a for i, a in enumerate(rest)}, fact)
     if callee.row.layouts == ("expand",):
         shape = str(list(fact.shape))
@@ -258,30 +261,39 @@ def _elementwise_pair(writing: Writing, node, callee, given, want) -> Written:
 
 
 def split_operand(facts: FunctionFacts, home_of: HomeOf, node, data: ast.expr) -> Layout:
-    """A layout for the operand of `split` that holds both halves in one lane."""
+    """A layout for the operand of `split` that holds both halves in one lane. Two numbers, a tensor of rank 1, are a row of one."""
     fact = facts.tensor(data)
+    if fact.rank == 1:
+        return Slice(0, _both_halves(facts, (1,)))
     layout = _operand_layout(facts, home_of, node, data, ("tt.split",))
     if isinstance(layout, Blocked) and layout.size_per_thread[-1] == 2:
         return layout
     if not isinstance(layout, Blocked):
         for op in facts.placed(node, "tt.split"):
             return op.operands[0].layout
-    base = facts.default_layout(fact.shape[:-1])
+    return _both_halves(facts, fact.shape[:-1])
+
+
+def _both_halves(facts: FunctionFacts, half: tuple[int, ...]) -> Blocked:
+    """The default layout of a half, with a dimension of two behind the others that one lane has all of."""
+    base = facts.default_layout(half)
     return Blocked(
         (*base.size_per_thread, 2),
         (*base.threads_per_warp, 1),
         (*base.warps_per_cta, 1),
-        (fact.rank - 1, *base.order),
+        (len(half), *base.order),
         tuple((*basis, 0) for basis in base.ctas),
     )
 
 
 def split_home(facts: FunctionFacts, home_of: HomeOf, node, data: ast.expr) -> Layout | None:
+    """The layout of both halves; None for two scalars."""
     fact = facts.tensor(data)
+    if fact.rank == 1:
+        return None
+    operand = split_operand(facts, home_of, node, data)
     try:
-        return infer(
-            facts.kernel.target, facts.kernel.num_warps, "split", fact.shape, split_operand(facts, home_of, node, data)
-        )
+        return infer(facts.kernel.target, facts.kernel.num_warps, "split", fact.shape, operand)
     except NoLayout:
         return None
 

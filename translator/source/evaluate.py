@@ -341,8 +341,10 @@ class Evaluator:
 
     # --- attributes
 
-    def attribute(self, value: Any, name: str, place: Place) -> Any:
-        """`value.name`."""
+    def attribute(self, value: Any, name: Any, place: Place) -> Any:
+        """`value.name`, or what `getattr` gives for a name that is computed."""
+        if not isinstance(name, str):
+            raise Undetermined("which attribute it is is known only when the host program runs", place)
         if isinstance(value, Scope):
             return self.program.member(value, name)
         if isinstance(value, HostName):
