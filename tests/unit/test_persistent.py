@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from cluster_sources import SOURCES
+from test_module_launch_checks import ROWS, Tensor, _imported
 from translation_of import dedent, launch, tensor, translate, validated
 
 from rules.targets import TARGETS
@@ -238,16 +239,15 @@ def test_host_code_launches_what_there_is_room_for(tmp_path: Path):
 
 
 def test_launches_are_checked_as_host_code_makes_them(tmp_path: Path):
-    """A check that asks for the grid stands outside of what changes it."""
-    spec = spec_of(4)
-    spec = replace(spec, attrs={"x_ptr": "D", "y_ptr": "D"})
-    made = translate(
-        tmp_path, SOURCE.replace("* B + tl.arange", "* n + tl.arange"), spec, target="gfx950", **chosen(PERSISTENT)
-    )
-    if "_run_checked_doubled(doubled.run)" in made.text:
-        assert made.text.index("_run_persistent_doubled(doubled.run)") < made.text.index(
-            "_run_checked_doubled(doubled.run)"
-        )
+    """A check that asks for the grid stands outside of what changes it, which would find no GPU here."""
+    signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "apart": "i32", "stride": "i32"}
+    source = ROWS.format(decorators="")
+    made = translate(tmp_path, source, launch("k", signature, {"BLOCK": 64}), **chosen(PERSISTENT, "k"))
+    assert "grid[0]" in made.text
+    path = tmp_path / "rows.py"
+    path.write_text(made.text)
+    with pytest.raises(ValueError, match="k: `.*` may overflow"):
+        _imported(path).k[(2**12,)](x_ptr=Tensor(), y_ptr=Tensor(), apart=1, stride=2**15, BLOCK=64)
 
 
 @pytest.mark.compile
