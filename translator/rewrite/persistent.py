@@ -86,7 +86,7 @@ def persistent(function: GluonFunction, tiles: Tiles) -> tuple[Block, GluonFunct
     names += [f"{p.name.value}={p.name.value}" for p in given.kwonly_params]
     count = numbered("count", function.bound.__contains__)
     lines = [
-        f"# Each program has every `gl.num_programs(0)`-th tile. Where a launch gives no {tiles.count}, there is a program for each.",
+        f"# Each program has every `gl.num_programs(0)`-th tile. Where a launch does not give {tiles.count}, each has one.",
         f"{count} = gl.num_programs(0) if {tiles.count} is None else {tiles.count}",
         f"for {tiles.tile} in range(gl.program_id(0), {count}, gl.num_programs(0)):",
         *textwrap.indent(_call(one.name, [tiles.tile, count, *names]), INDENT).splitlines(),
