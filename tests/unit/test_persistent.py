@@ -17,6 +17,7 @@ from translator.choices.chosen import Choices, choices_of
 from translator.cycles.spread import Spread, spread
 from translator.cycles.walk_job import lower_and_walk
 from translator.diagnostics import TranslationError
+from translator.lowering.jobs import lower_file
 from translator.request import TranslateRequest
 from translator.source.launch_spec import LaunchSpec, read_launches
 from translator.translation import translate_kernel
@@ -136,7 +137,14 @@ def test_both_axes_of_a_product_may_be_asked_for(tmp_path: Path):
 
 
 REFUSED = {
-    "early return": (SOURCE.replace("    o =", "    if n > 5:\n        return\n    o ="), "tiles left to do"),
+    "return in a branch of a branch": (
+        SOURCE.replace("    o =", "    if n > 5:\n        if n < 9:\n            return\n    o ="),
+        "tiles left to do",
+    ),
+    "return before another branch": (
+        SOURCE.replace("    o =", "    if n > 5:\n        return\n    else:\n        n += 1\n    o ="),
+        "tiles left to do",
+    ),
     "another axis": (SOURCE.replace("axis=0", "axis=1").replace("program_id(0)", "program_id(1)"), "first axis"),
     "number of programs": (SOURCE.replace("* n)", "* tl.num_programs(0))"), "any number of programs"),
     "from tile to tile": (
@@ -154,6 +162,28 @@ REFUSED = {
         "asks for the number",
     ),
 }
+
+
+EARLY = {
+    "a block": "    if tl.program_id(0) % 3 == n - 2:\n        # Nothing to do.\n        return\n",
+    "a line": "    if tl.program_id(0) % 3 == n - 2: return\n",
+    "behind a store": "    if tl.program_id(0) == n:\n        tl.store(y_ptr + 64 * n, 5.0)\n        return\n",
+    "an integer": "    if tl.program_id(0) & 2: return\n",
+    "two": "    if tl.program_id(0) == 1: return\n    x_ptr += 0\n    if tl.program_id(0) == 4: return\n",
+}
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("what", EARLY)
+def test_what_is_behind_an_early_return_is_another_branch(what: str, tmp_path: Path):
+    """Else the function of one tile is called, not inlined."""
+    text = SOURCE.replace("    o =", EARLY[what] + "    o =")
+    made = validated(tmp_path, text, spec_of(7), "gfx950", **chosen(PERSISTENT))
+    tile = made[made.index("def doubled_tile") : made.index("def doubled(")]
+    assert "return" not in tile and tile.count("else:") == (2 if what == "two" else 1)
+    (tmp_path / "out.py").write_text(made)
+    lowered = lower_file(str(tmp_path / "out.py"), spec_of(7), "gfx950", keep_stages=True)
+    assert "tt.call" not in lowered.stages["ttgir"]
 
 
 @pytest.mark.parametrize("what", REFUSED)
@@ -203,6 +233,23 @@ def test_every_configuration_goes_from_tile_to_tile(tmp_path: Path):
     assert made.text.count("def doubled_tile(") == 1
     for spec in (narrow, wide):
         assert judged(tmp_path, made.text, spec)["status"] == "validated"
+
+
+@pytest.mark.slow
+@pytest.mark.compile
+def test_configurations_with_texts_of_their_own_are_given_the_tile(tmp_path: Path):
+    """The function of one tile picks the kernel of the configuration, which returns at its end alone too."""
+    text = (MATMUL / "kernel.py").read_text().replace("    num_pid_m", "    if pid == 5: return\n    num_pid_m", 1)
+    wide = read_launches(str(MATMUL / "launches.json"))[0]
+    sizes = {"BLOCK_M": 16, "BLOCK_N": 16, "BLOCK_K": 16}
+    small = replace(wide, id="small", constexprs=wide.constexprs | sizes, values=wide.values | sizes, grid=(17 * 13,))
+    small = replace(small, options={"num_warps": 1, "num_stages": 1})
+    made = translate(tmp_path, text, wide, small, target="gfx950", **chosen(PERSISTENT, wide.kernel))
+    assert made.text.count("    tile, tiles, a_ptr, b_ptr, c_ptr,") == 3 and "elif BLOCK_M == 16" in made.text
+    for spec in (wide, small):
+        assert judged(tmp_path, made.text, spec)["status"] == "validated"
+        lowered = lower_file(str(tmp_path / "changed.py"), spec, "gfx950", keep_stages=True)
+        assert "tt.call" not in lowered.stages["ttgir"]
 
 
 class Driver(types.SimpleNamespace):
