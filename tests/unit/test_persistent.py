@@ -245,7 +245,7 @@ def test_configurations_with_texts_of_their_own_are_given_the_tile(tmp_path: Pat
     small = replace(wide, id="small", constexprs=wide.constexprs | sizes, values=wide.values | sizes, grid=(17 * 13,))
     small = replace(small, options={"num_warps": 1, "num_stages": 1})
     made = translate(tmp_path, text, wide, small, target="gfx950", **chosen(PERSISTENT, wide.kernel))
-    assert made.text.count("    tile, tiles, a_ptr, b_ptr, c_ptr,") == 3 and "elif BLOCK_M == 16" in made.text
+    assert made.text.count("\n    tile, tiles, a_ptr, b_ptr, c_ptr,\n") == 3 and "elif BLOCK_M == 16" in made.text
     for spec in (wide, small):
         assert judged(tmp_path, made.text, spec)["status"] == "validated"
         lowered = lower_file(str(tmp_path / "changed.py"), spec, "gfx950", keep_stages=True)
