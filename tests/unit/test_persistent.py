@@ -14,7 +14,8 @@ from translation_of import dedent, launch, tensor, translate, validated
 from rules.targets import TARGETS
 from rules.timing import TIMINGS
 from translator.choices.chosen import Choices, choices_of
-from translator.cycles.spread import Spread, spread
+from translator.cycles.analysis import analyze
+from translator.cycles.estimate import estimate
 from translator.cycles.walk_job import lower_and_walk
 from translator.diagnostics import TranslationError
 from translator.lowering.jobs import lower_file
@@ -310,10 +311,12 @@ def test_cycles_know_rounds_of_tiles(tmp_path: Path):
 
 
 def test_staying_programs_leave_no_room_for_others():
-    row, timing = TARGETS["gfx950"], TIMINGS["gfx950"]
-    assert spread((768,), 1, 2, row, timing) == Spread(2, 2, 2, 512, 256, 256 * 2 / 768)
-    assert spread((768,), 1, 2, row, timing, staying=1) == Spread(3, 1, 2, 256, 256, 256 * 3 / 768)
-    assert spread((), 1, 2, row, timing, staying=1).running == 256
+    text = ".L:\n\tv_mfma_f32_16x16x32_f16 v[8:11], v[4:7], v[4:7], v[8:11]\n\ts_cbranch_scc1 .L\n\ts_endpgm\n"
+    spec, row, timing = LaunchSpec("k", "k", grid=(768,)), TARGETS["gfx950"], TIMINGS["gfx950"]
+    for most, workgroups, rounds in ((0, 8, 1), (1, 1, 3), (2, 2, 2), (9, 8, 1)):
+        found = analyze(text, "gfx950", 4, most=most)
+        assert found.hot.workgroups == workgroups
+        assert estimate(found, {".L": 4}, spec, row, timing).rounds == rounds
 
 
 def test_the_choice_is_part_of_a_file_of_kernels_alone(tmp_path: Path):

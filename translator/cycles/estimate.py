@@ -28,7 +28,7 @@ def estimate(
     if not found.loops and not found.outside:
         return "the kernel could not be walked"
     full = max((x.workgroups for x in found.loops), default=1)
-    launch = spread(spec.grid, found.ctas, full, target, timing, found.staying)
+    launch = spread(spec.grid, found.ctas, full, target, timing)
     clk = found.outside
     for loop in found.loops:
         traffic = found.traffic if loop is found.hot else Traffic(0, 0)
