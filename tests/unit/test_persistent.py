@@ -17,13 +17,19 @@ from translator.choices.chosen import Choices, choices_of
 from translator.cycles.analysis import analyze
 from translator.cycles.estimate import estimate
 from translator.cycles.walk_job import lower_and_walk
+from translator.device.build_jobs import compile_native
 from translator.diagnostics import TranslationError
+from translator.emulator.emulator_request import Stopped
+from translator.emulator.observer import EmulatedLaunch
+from translator.emulator.sides import Side
 from translator.lowering.jobs import lower_file
 from translator.request import TranslateRequest
 from translator.source.launch_spec import LaunchSpec, read_launches
 from translator.translation import translate_kernel
 from translator.ttgir.parse import parse_module
 from translator.validate import validate_launch
+from translator.validate.pair import SourceRun
+from translator.validate.run import validate_job
 from translator.validate.tile_loops import badly_shared
 
 MATMUL = Path(__file__).resolve().parents[2] / "fixtures" / "matmul"
@@ -251,6 +257,24 @@ def test_configurations_with_texts_of_their_own_are_given_the_tile(tmp_path: Pat
         assert judged(tmp_path, made.text, spec)["status"] == "validated"
         lowered = lower_file(str(tmp_path / "changed.py"), spec, "gfx950", keep_stages=True)
         assert "tt.call" not in lowered.stages["ttgir"]
+
+
+@pytest.mark.compile
+def test_machine_code_is_run_with_fewer_programs_too(tmp_path: Path):
+    """The source has its own grid, the translation three tiles for a program where all of the grid is run."""
+    (tmp_path / "out.py").write_text(validated(tmp_path, SOURCE, spec_of(9), "gfx950", **chosen(PERSISTENT)))
+    runs: list[SourceRun] = []
+    files = [str(tmp_path / name) for name in ("source.py", "out.py")]
+    job = {"source": files[0], "output": files[1], "launch": spec_of(9), "target": "gfx950", "variants": False}
+    validate_job(job, runs.append)
+    (run,) = runs
+    assert run.programs == tuple(range(9)) and run.translated == (0, 1, 2)
+    requests: list = []
+    session = types.SimpleNamespace(run=lambda request: requests.append(request) or Stopped("fault", "stopped"))
+    sides = [Side.of(compile_native(file, spec_of(9), "gfx950", (), False, False), "gfx950") for file in files]
+    EmulatedLaunch(session, *sides, 1.0).observe(run)
+    assert [(request.grid[0], request.programs) for request in requests] == [(9, run.programs), (3, (0, 1, 2))]
+    assert [(9).to_bytes(4, "little") in request.kernarg.data for request in requests] == [False, True]
 
 
 class Driver(types.SimpleNamespace):
