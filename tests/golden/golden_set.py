@@ -32,11 +32,16 @@ CLUSTERS = {
 }
 
 
+# Fixtures that have goldens for programs that go from tile to tile too: (target, what programs do).
+PROGRAMS = {"matmul": (("gfx950", "persistent"),)}
+
+
 @dataclass(frozen=True)
 class Golden:
     """A file with the expected translation of `source`, or, for a case that must be refused, the expected message.
 
-    strategy: what `--strategy` is given, if anything; ctas: what `--num-ctas` is given, 0 for nothing; kept: with `--keep-structure`.
+    strategy: what `--strategy` is given, if anything; ctas: what `--num-ctas` is given, 0 for nothing; kept: with `--keep-structure`;
+    programs: what `--choose programs=` is given, if anything.
     """
 
     path: Path
@@ -46,12 +51,14 @@ class Golden:
     strategy: str = ""
     ctas: int = 0
     kept: bool = False
+    programs: str = ""
 
     @property
     def id(self) -> str:
         if self.refused:
             return f"refused/{self.source.stem}"
-        words = [self.strategy] * bool(self.strategy) + [f"{self.ctas}-ctas"] * bool(self.ctas) + ["kept"] * self.kept
+        words = [word for word in (self.strategy, self.programs) if word]
+        words += [f"{self.ctas}-ctas"] * bool(self.ctas) + ["kept"] * self.kept
         return "-".join([self.source.parent.name, self.target, *words])
 
     @property
@@ -79,7 +86,7 @@ def of_gluon() -> list[Golden]:
 
 
 def with_options() -> list[Golden]:
-    """Those with a strategy, and those of several workgroups."""
+    """Those with a strategy, those of several workgroups, and those that go from tile to tile."""
     strategies = [
         Golden(f.golden_file(f"{target}_{strategy.replace('-', '_')}"), f.kernel_file, target, strategy=strategy)
         for f in fixture_set.fixtures()
@@ -90,7 +97,12 @@ def with_options() -> list[Golden]:
         for f in fixture_set.fixtures()
         for target, ctas in CLUSTERS.get(f.name, ())
     ]
-    return strategies + clusters
+    staying = [
+        Golden(f.golden_file(f"{target}_{programs}"), f.kernel_file, target, programs=programs)
+        for f in fixture_set.fixtures()
+        for target, programs in PROGRAMS.get(f.name, ())
+    ]
+    return strategies + clusters + staying
 
 
 def refusals() -> list[Golden]:
@@ -111,6 +123,7 @@ def translate(golden: Golden, **environment: str) -> dict:
     ids = [golden.id] if golden.refused else []
     options = [f"--strategy={golden.strategy}"] if golden.strategy else []
     options += [f"--num-ctas={golden.ctas}"] if golden.ctas else []
+    options += [f"--programs={golden.programs}"] if golden.programs else []
     options += ["--keep-structure"] if golden.kept else []
     return run_child("golden/translate_fixture.py", source, golden.target, *ids, *options, **environment)
 

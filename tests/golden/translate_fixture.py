@@ -1,6 +1,6 @@
 """Translate one file of fixtures/ for one target.
 
-    python translate_fixture.py SOURCE TARGET [LAUNCH_ID | --strategy=NAME | --num-ctas=N | --keep-structure]...
+    python translate_fixture.py SOURCE TARGET [LAUNCH_ID | --strategy=NAME | --num-ctas=N | --programs=WHAT | --keep-structure]...
 
 A process of its own, because a fault in the compiler's passes can abort it. Runs in the repository root with relative
 paths, so that what is printed does not depend on the machine; loops are verified, and expressions parsed. Prints one JSON line: status,
@@ -28,9 +28,11 @@ def main(source: str, target: str, *words: str) -> None:
     ids = [word for word in words if not word.startswith("--")]
     strategy = next((word.partition("=")[2] for word in words if word.startswith("--strategy=")), None)
     ctas = next((word.partition("=")[2] for word in words if word.startswith("--num-ctas=")), "")
+    programs = next((word.partition("=")[2] for word in words if word.startswith("--programs=")), "")
     launches = read_launches(str(Path(source).parent / "launches.json"))
     chosen = tuple(launch for launch in launches if not ids or launch.id in ids)
     choices = choices_of(num_ctas=ctas) if ctas else Choices()
+    choices = choices.replacing(programs=programs) if programs else choices
     asked = {"strategy": strategy, "choices": choices, "keep_structure": "--keep-structure" in words}
     request = TranslateRequest(source=source, target=target, launches=chosen, **asked)
     with verified(), parsed():

@@ -11,7 +11,7 @@ from rules.timing import TIMINGS
 from translator.cycles.analysis import analyze
 from translator.cycles.estimate import estimate
 from translator.cycles.shared_tiles import fetched_bytes
-from translator.cycles.text import fetch_line
+from translator.cycles.text import estimate_line, fetch_line
 from translator.cycles.traffic import Traffic
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.parse import parse_module
@@ -129,5 +129,7 @@ def test_a_launch_takes_as_long_as_l2_fetches():
     many = replace(found, traffic=Traffic(1, 1, 1 << 20))
     spec = LaunchSpec("k", "k", grid=(256,))
     expected = found.outside + 10 * (1 << 20) / timing.fetch_bytes
-    assert estimate(many, {".L": 10}, spec, row, timing).clk == pytest.approx(expected)
+    whole = estimate(many, {".L": 10}, spec, row, timing)
+    assert whole.clk == pytest.approx(expected) and whole.fetch_bound and "XCDs fetch" in estimate_line(whole)
+    assert not estimate(found, {".L": 10}, spec, row, timing).fetch_bound
     assert "1024 KiB" in fetch_line(many) and not fetch_line(found)

@@ -8,19 +8,28 @@ from pathlib import Path
 
 import pytest
 from cluster_sources import SOURCES
+from test_module_launch_checks import ROWS, Tensor, _imported
 from translation_of import dedent, launch, tensor, translate, validated
 
 from rules.targets import TARGETS
 from rules.timing import TIMINGS
 from translator.choices.chosen import Choices, choices_of
-from translator.cycles.spread import Spread, spread
+from translator.cycles.analysis import analyze
+from translator.cycles.estimate import estimate
 from translator.cycles.walk_job import lower_and_walk
+from translator.device.build_jobs import compile_native
 from translator.diagnostics import TranslationError
+from translator.emulator.emulator_request import Stopped
+from translator.emulator.observer import EmulatedLaunch
+from translator.emulator.sides import Side
+from translator.lowering.jobs import lower_file
 from translator.request import TranslateRequest
 from translator.source.launch_spec import LaunchSpec, read_launches
 from translator.translation import translate_kernel
 from translator.ttgir.parse import parse_module
 from translator.validate import validate_launch
+from translator.validate.pair import SourceRun
+from translator.validate.run import validate_job
 from translator.validate.tile_loops import badly_shared
 
 MATMUL = Path(__file__).resolve().parents[2] / "fixtures" / "matmul"
@@ -135,7 +144,14 @@ def test_both_axes_of_a_product_may_be_asked_for(tmp_path: Path):
 
 
 REFUSED = {
-    "early return": (SOURCE.replace("    o =", "    if n > 5:\n        return\n    o ="), "tiles left to do"),
+    "return in a branch of a branch": (
+        SOURCE.replace("    o =", "    if n > 5:\n        if n < 9:\n            return\n    o ="),
+        "tiles left to do",
+    ),
+    "return before another branch": (
+        SOURCE.replace("    o =", "    if n > 5:\n        return\n    else:\n        n += 1\n    o ="),
+        "tiles left to do",
+    ),
     "another axis": (SOURCE.replace("axis=0", "axis=1").replace("program_id(0)", "program_id(1)"), "first axis"),
     "number of programs": (SOURCE.replace("* n)", "* tl.num_programs(0))"), "any number of programs"),
     "from tile to tile": (
@@ -153,6 +169,28 @@ REFUSED = {
         "asks for the number",
     ),
 }
+
+
+EARLY = {
+    "a block": "    if tl.program_id(0) % 3 == n - 2:\n        # Nothing to do.\n        return\n",
+    "a line": "    if tl.program_id(0) % 3 == n - 2: return\n",
+    "behind a store": "    if tl.program_id(0) == n:\n        tl.store(y_ptr + 64 * n, 5.0)\n        return\n",
+    "an integer": "    if tl.program_id(0) & 2: return\n",
+    "two": "    if tl.program_id(0) == 1: return\n    x_ptr += 0\n    if tl.program_id(0) == 4: return\n",
+}
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("what", EARLY)
+def test_what_is_behind_an_early_return_is_another_branch(what: str, tmp_path: Path):
+    """Else the function of one tile is called, not inlined."""
+    text = SOURCE.replace("    o =", EARLY[what] + "    o =")
+    made = validated(tmp_path, text, spec_of(7), "gfx950", **chosen(PERSISTENT))
+    tile = made[made.index("def doubled_tile") : made.index("def doubled(")]
+    assert "return" not in tile and tile.count("else:") == (2 if what == "two" else 1)
+    (tmp_path / "out.py").write_text(made)
+    lowered = lower_file(str(tmp_path / "out.py"), spec_of(7), "gfx950", keep_stages=True)
+    assert "tt.call" not in lowered.stages["ttgir"]
 
 
 @pytest.mark.parametrize("what", REFUSED)
@@ -204,6 +242,41 @@ def test_every_configuration_goes_from_tile_to_tile(tmp_path: Path):
         assert judged(tmp_path, made.text, spec)["status"] == "validated"
 
 
+@pytest.mark.slow
+@pytest.mark.compile
+def test_configurations_with_texts_of_their_own_are_given_the_tile(tmp_path: Path):
+    """The function of one tile picks the kernel of the configuration, which returns at its end alone too."""
+    text = (MATMUL / "kernel.py").read_text().replace("    num_pid_m", "    if pid == 5: return\n    num_pid_m", 1)
+    wide = read_launches(str(MATMUL / "launches.json"))[0]
+    sizes = {"BLOCK_M": 16, "BLOCK_N": 16, "BLOCK_K": 16}
+    small = replace(wide, id="small", constexprs=wide.constexprs | sizes, values=wide.values | sizes, grid=(17 * 13,))
+    small = replace(small, options={"num_warps": 1, "num_stages": 1})
+    made = translate(tmp_path, text, wide, small, target="gfx950", **chosen(PERSISTENT, wide.kernel))
+    assert made.text.count("\n    tile, tiles, a_ptr, b_ptr, c_ptr,\n") == 3 and "elif BLOCK_M == 16" in made.text
+    for spec in (wide, small):
+        assert judged(tmp_path, made.text, spec)["status"] == "validated"
+        lowered = lower_file(str(tmp_path / "changed.py"), spec, "gfx950", keep_stages=True)
+        assert "tt.call" not in lowered.stages["ttgir"]
+
+
+@pytest.mark.compile
+def test_machine_code_is_run_with_fewer_programs_too(tmp_path: Path):
+    """The source has its own grid, the translation three tiles for a program where all of the grid is run."""
+    (tmp_path / "out.py").write_text(validated(tmp_path, SOURCE, spec_of(9), "gfx950", **chosen(PERSISTENT)))
+    runs: list[SourceRun] = []
+    files = [str(tmp_path / name) for name in ("source.py", "out.py")]
+    job = {"source": files[0], "output": files[1], "launch": spec_of(9), "target": "gfx950", "variants": False}
+    validate_job(job, runs.append)
+    (run,) = runs
+    assert run.programs == tuple(range(9)) and run.translated == (0, 1, 2)
+    requests: list = []
+    session = types.SimpleNamespace(run=lambda request: requests.append(request) or Stopped("fault", "stopped"))
+    sides = [Side.of(compile_native(file, spec_of(9), "gfx950", (), False, False), "gfx950") for file in files]
+    EmulatedLaunch(session, *sides, 1.0).observe(run)
+    assert [(request.grid[0], request.programs) for request in requests] == [(9, run.programs), (3, (0, 1, 2))]
+    assert [(9).to_bytes(4, "little") in request.kernarg.data for request in requests] == [False, True]
+
+
 class Driver(types.SimpleNamespace):
     def get_current_device(self):
         return 0
@@ -238,16 +311,15 @@ def test_host_code_launches_what_there_is_room_for(tmp_path: Path):
 
 
 def test_launches_are_checked_as_host_code_makes_them(tmp_path: Path):
-    """A check that asks for the grid stands outside of what changes it."""
-    spec = spec_of(4)
-    spec = replace(spec, attrs={"x_ptr": "D", "y_ptr": "D"})
-    made = translate(
-        tmp_path, SOURCE.replace("* B + tl.arange", "* n + tl.arange"), spec, target="gfx950", **chosen(PERSISTENT)
-    )
-    if "_run_checked_doubled(doubled.run)" in made.text:
-        assert made.text.index("_run_persistent_doubled(doubled.run)") < made.text.index(
-            "_run_checked_doubled(doubled.run)"
-        )
+    """A check that asks for the grid stands outside of what changes it, which would find no GPU here."""
+    signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "apart": "i32", "stride": "i32"}
+    source = ROWS.format(decorators="")
+    made = translate(tmp_path, source, launch("k", signature, {"BLOCK": 64}), **chosen(PERSISTENT, "k"))
+    assert "grid[0]" in made.text
+    path = tmp_path / "rows.py"
+    path.write_text(made.text)
+    with pytest.raises(ValueError, match="k: `.*` may overflow"):
+        _imported(path).k[(2**12,)](x_ptr=Tensor(), y_ptr=Tensor(), apart=1, stride=2**15, BLOCK=64)
 
 
 @pytest.mark.compile
@@ -263,10 +335,12 @@ def test_cycles_know_rounds_of_tiles(tmp_path: Path):
 
 
 def test_staying_programs_leave_no_room_for_others():
-    row, timing = TARGETS["gfx950"], TIMINGS["gfx950"]
-    assert spread((768,), 1, 2, row, timing) == Spread(2, 2, 2, 512, 256, 256 * 2 / 768)
-    assert spread((768,), 1, 2, row, timing, staying=1) == Spread(3, 1, 2, 256, 256, 256 * 3 / 768)
-    assert spread((), 1, 2, row, timing, staying=1).running == 256
+    text = ".L:\n\tv_mfma_f32_16x16x32_f16 v[8:11], v[4:7], v[4:7], v[8:11]\n\ts_cbranch_scc1 .L\n\ts_endpgm\n"
+    spec, row, timing = LaunchSpec("k", "k", grid=(768,)), TARGETS["gfx950"], TIMINGS["gfx950"]
+    for most, workgroups, rounds in ((0, 8, 1), (1, 1, 3), (2, 2, 2), (9, 8, 1)):
+        found = analyze(text, "gfx950", 4, most=most)
+        assert found.hot.workgroups == workgroups
+        assert estimate(found, {".L": 4}, spec, row, timing).rounds == rounds
 
 
 def test_the_choice_is_part_of_a_file_of_kernels_alone(tmp_path: Path):

@@ -26,9 +26,11 @@ def analyze(
     lds_bytes: int = 0,
     timing: Timing | None = None,
     tiles: Mapping[str, float] | None = None,
+    most: int = 0,
 ) -> KernelCycles:
     """Walk the loops of an assembly text. lds_bytes: of one workgroup, for how many share a compute unit. tiles: bytes of a workgroup that
-    a copy of the tensor data mover moves, by its place."""
+    a copy of the tensor data mover moves, by its place. most: workgroups that are launched for a compute unit, 0 for as many as it holds.
+    """
     row = target_row(target)
     timing = timing or TIMINGS[target]
     program = read_program(assembly)
@@ -37,6 +39,7 @@ def analyze(
     vgprs = max(metadata_number(assembly, "vgpr_count"), comment_number(assembly, "TotalNumVgprs"))
     waves = row.occupancy(vgprs, lds_bytes, num_warps) * row.simds
     workgroups = max(1, min(waves, MOST_WAVES) // num_warps)
+    workgroups = min(workgroups, most or workgroups)
     view = _Kernel(program, row, timing, paths, workgroups, _shares(program, paths, tiles or {}))
     loops = tuple(found for header in view.headers() if (found := view.loop(header)) is not None)
     return KernelCycles(target, num_warps, loops, view.outside(), timing.error, tuple(view.notes))

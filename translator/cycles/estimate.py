@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from rules.targets import Target
 from rules.timing import Timing
 from translator.cycles.prediction import Estimate, KernelCycles
-from translator.cycles.spread import iteration_clk, spread
+from translator.cycles.spread import Spread, iteration_clk, spread
 from translator.cycles.traffic import Traffic
 from translator.source.launch_spec import LaunchSpec
 
@@ -28,7 +29,7 @@ def estimate(
     if not found.loops and not found.outside:
         return "the kernel could not be walked"
     full = max((x.workgroups for x in found.loops), default=1)
-    launch = spread(spec.grid, found.ctas, full, target, timing, found.staying)
+    launch = spread(spec.grid, found.ctas, full, target, timing)
     clk = found.outside
     for loop in found.loops:
         traffic = found.traffic if loop is found.hot else Traffic(0, 0)
@@ -44,6 +45,17 @@ def estimate(
         bytes=size,
         bandwidth_bound=moving > computing,
         accuracy=timing.whole_error,
+        fetch_bound=_fetch_bound(found, launch, timing),
+    )
+
+
+def _fetch_bound(found: KernelCycles, launch: Spread, timing: Timing) -> bool:
+    """Whether an iteration of the hot loop would take less time if L2 had all that it is asked for."""
+    if found.hot is None:
+        return False
+    whole, held = found.traffic, replace(found.traffic, fetched=0.0)
+    return iteration_clk(found.hot, whole, found.ctas, launch, timing) > iteration_clk(
+        found.hot, held, found.ctas, launch, timing
     )
 
 

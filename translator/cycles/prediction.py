@@ -14,7 +14,8 @@ MOST_LOSSES = 20
 @dataclass(frozen=True)
 class Estimate:
     """microseconds: at the data sheet's clock, launching not counted. rounds: how often the compute units take workgroups in. clk: of
-    one round. bytes: of all tensors, once; bandwidth_bound: moving these takes longer than computing. accuracy: for people.
+    one round. bytes: of all tensors, once; bandwidth_bound: moving these takes longer than computing. fetch_bound: L2 caches fetch for longer than anything else takes
+    in the hottest loop. accuracy: for people.
     """
 
     microseconds: float
@@ -24,6 +25,7 @@ class Estimate:
     bytes: int
     bandwidth_bound: bool
     accuracy: str
+    fetch_bound: bool = False
 
     def as_json(self) -> dict:
         return {
@@ -33,6 +35,7 @@ class Estimate:
             "trips": self.trips,
             "bytes": self.bytes,
             "bandwidth_bound": self.bandwidth_bound,
+            "fetch_bound": self.fetch_bound,
             "accuracy": self.accuracy,
         }
 

@@ -30,21 +30,19 @@ class Spread:
     price: float
 
 
-def spread(grid: Sequence[int], ctas: int, full: int, target: Target, timing: Timing, staying: int = 0) -> Spread:
+def spread(grid: Sequence[int], ctas: int, full: int, target: Target, timing: Timing) -> Spread:
     """The spread of a launch, or, without a grid, of one that fills all compute units for long.
 
-    ctas: workgroups of a program. full: as many as share a compute unit at most. staying: as many are launched for each, and have the
-    tiles of the grid one after another, where that is fewer; 0 where there is one for each tile.
+    ctas: workgroups of a program. full: as many as share a compute unit at most. Programs that go from tile to tile count as one for each tile.
     """
-    room = min(full, staying or full)
     units = compute_units(target, timing)
     programs = math.prod(grid) if grid else 0
     if not programs or not units:
-        return Spread(1, room, full, units * room, units, ctas / room)
+        return Spread(1, full, full, units * full, units, ctas / full)
     workgroups = programs * ctas
-    rounds = math.ceil(workgroups / (units * room))
-    resident = min(room, math.ceil(workgroups / units))
-    return Spread(rounds, resident, full, min(workgroups, units * room), units, units * rounds / programs)
+    rounds = math.ceil(workgroups / (units * full))
+    resident = min(full, math.ceil(workgroups / units))
+    return Spread(rounds, resident, full, min(workgroups, units * full), units, units * rounds / programs)
 
 
 def compute_units(target: Target, timing: Timing) -> float:

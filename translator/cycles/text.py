@@ -77,4 +77,7 @@ def estimate_line(found: Estimate | str) -> str:
     said = (
         f"{found.microseconds:.1f} us {found.accuracy}: {found.rounds} round{'s' if found.rounds > 1 else ''}, {trips}"
     )
-    return said + ("; bound by the bandwidth of memory" if found.bandwidth_bound else "")
+    if found.bandwidth_bound:
+        return said + "; bound by the bandwidth of memory"
+    fetching = "; bound by what the L2 caches of XCDs fetch, at the most that they can: take the time for too short"
+    return said + (fetching if found.fetch_bound else "")

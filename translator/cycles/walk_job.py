@@ -47,6 +47,7 @@ def lower_and_walk(
         target,
         lowered.num_warps,
         lowered.lds_bytes,
+        most=staying.per_unit if staying else 0,
         tiles=tile_bytes(module, staying.call[0] if staying else 0),
     )
     cycles = replace(cycles, staying=staying.per_unit if staying is not None else 0)
@@ -64,7 +65,7 @@ def _traffic(module: Module, cycles: KernelCycles, spec: LaunchSpec) -> Traffic:
     found, row = hot_traffic(module), target_row(cycles.target)
     if not TIMINGS[row.name].fetch_bytes or cycles.hot is None:
         return found
-    launch = spread(spec.grid, cycles.ctas, cycles.hot.workgroups, row, TIMINGS[row.name], cycles.staying)
+    launch = spread(spec.grid, cycles.ctas, cycles.hot.workgroups, row, TIMINGS[row.name])
     return replace(found, fetched=fetched_bytes(module, spec, int(launch.running / cycles.ctas), row.xcds))
 
 

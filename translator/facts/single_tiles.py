@@ -62,10 +62,16 @@ def _own_obstacle(frame: Frame, tree: ast.FunctionDef) -> Obstacle | None:
         if _begins_at(loop, tree, numbers):
             return Obstacle(loop, "the kernel goes from tile to tile already", "launch it with as many programs as fit")
     for node in ast.walk(tree):
-        if isinstance(node, ast.Return) and node is not tree.body[-1]:
+        if isinstance(node, ast.Return) and not _ends_a_branch(node, tree):
             why = "the program would end here, with tiles left to do"
             return Obstacle(node, why, "put what follows into a branch instead")
     return None
+
+
+def _ends_a_branch(node: ast.Return, tree: ast.FunctionDef) -> bool:
+    """Whether a return ends the function, or a branch of its block behind which the rest can be the other branch."""
+    alone = (s for s in tree.body if isinstance(s, ast.If) and not s.orelse)
+    return node is tree.body[-1] or any(node is s.body[-1] for s in alone)
 
 
 def _asked(frame: Frame, tree: ast.AST) -> Iterator[tuple[ast.Call, int | None]]:

@@ -59,12 +59,16 @@ def make_choices(request: TranslateRequest, pool: "WorkerPool") -> TranslateRequ
 
 
 def rows_for(request: TranslateRequest, spec: LaunchSpec, timed: bool = False) -> tuple[Choices, ...]:
-    """What the rows that can pay for a launch choose. No clusters beside a fallback, which launches one workgroup for each program.
+    """What the rows that can pay for a launch choose. No clusters and no programs that stay beside a fallback, which launches one
+    workgroup for each program.
 
     timed: with rows that predicted cycles cannot choose.
     """
     found = candidates(target_row(request.target), int(spec.options.get("num_warps", 4)), request.asked, timed)
-    return found if request.fallback is None else tuple(x for x in found if not x.number("num-ctas"))
+    several = ("num-ctas", "programs")
+    return (
+        found if request.fallback is None else tuple(x for x in found if not any(n in several for n, _ in x.overrides))
+    )
 
 
 def try_candidates(

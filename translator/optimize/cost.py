@@ -38,7 +38,7 @@ def cost(found: KernelCycles, fits: bool, grid: Sequence[int] = (), iterations: 
     grid: of the launch; without one, of one that fills the compute units. iterations: that pay for what is outside once.
     """
     row, timing, loop = target_row(found.target), TIMINGS[found.target], found.hot
-    launch = spread(grid, found.ctas, loop.workgroups if loop else 1, row, timing, found.staying)
+    launch = spread(grid, found.ctas, loop.workgroups if loop else 1, row, timing)
     if loop is None:
         return Cost(found.outside * launch.resident * launch.price, None, fits)
     clk = iteration_clk(loop, found.traffic, found.ctas, launch, timing) + found.outside / iterations

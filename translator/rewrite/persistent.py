@@ -29,7 +29,7 @@ from translator.facts.single_tiles import single_tile
 from translator.frontend.trace import ConstFact
 from translator.gluon.written import Written
 from translator.numbered import numbered
-from translator.rewrite.gluon_function import INDENT, JIT, LINE_LENGTH, Block, GluonFunction, statements
+from translator.rewrite.gluon_function import INDENT, JIT, LINE_LENGTH, Block, GluonFunction, Statement, statements
 from translator.rewrite.unit import Tiles
 from translator.rewrite.writing import Writing
 from translator.source.persistent_launch import PER_UNIT, one_tile_name, run_persistent_name
@@ -68,25 +68,27 @@ def own_number(writing: Writing, node: ast.Call, number: Written) -> tuple[Writt
 
 
 def for_tiles(function: GluonFunction, tiles: Tiles | None) -> GluonFunction:
-    """A function that is given the number of its tile, and how many there are, before all else."""
+    """A function that is given the number of its tile, and how many there are, before all else; and returns at its end alone."""
     if tiles is None:
         return function
     given = function.node.params
     added = [cst.Param(cst.Name(name), comma=_COMMA) for name in (tiles.tile, tiles.count)]
-    return function.with_node(function.node.with_changes(params=given.with_changes(params=[*added, *given.params])))
+    made = function.with_node(function.node.with_changes(params=given.with_changes(params=[*added, *given.params])))
+    return made.with_statements(made.constants, _without_returns(made.body))
 
 
 def persistent(function: GluonFunction, tiles: Tiles) -> tuple[Block, GluonFunction]:
     """The function of one tile, and the kernel that goes from tile to tile in the place of `function`."""
     one = for_tiles(function.called(one_tile_name(function.name)), tiles)
-    block = one.block.with_changes(body=[*statements(f'"""One tile of {function.name}."""'), *one.constants, *one.body])
+    head = [*statements(f'"""One tile of {function.name}."""'), *one.constants]
+    block = one.block.with_changes(body=[*head, *one.body])
     one = one.with_node(one.node.with_changes(body=block))
     given = function.node.params
     names = [p.name.value for p in (*given.posonly_params, *given.params)]
     names += [f"{p.name.value}={p.name.value}" for p in given.kwonly_params]
     count = numbered("count", function.bound.__contains__)
     lines = [
-        f"# Each program has every `gl.num_programs(0)`-th tile. Where a launch gives no {tiles.count}, there is a program for each.",
+        f"# Each program has every `gl.num_programs(0)`-th tile. Where a launch does not give {tiles.count}, each has one.",
         f"{count} = gl.num_programs(0) if {tiles.count} is None else {tiles.count}",
         f"for {tiles.tile} in range(gl.program_id(0), {count}, gl.num_programs(0)):",
         *textwrap.indent(_call(one.name, [tiles.tile, count, *names]), INDENT).splitlines(),
@@ -95,6 +97,27 @@ def persistent(function: GluonFunction, tiles: Tiles) -> tuple[Block, GluonFunct
     ]
     kernel = function.with_statements(statements("\n".join(lines) + "\n"))
     return (one.defined(JIT),), kernel.with_node(_with_count(kernel.node, tiles.count))
+
+
+def _without_returns(body: Sequence[Statement]) -> list[Statement]:
+    """Statements of a function with what is behind a branch that returns as its other branch: a call of a function that returns early is not
+    inlined in a loop."""
+    for n, s in enumerate(body):
+        if not isinstance(s, cst.If) or s.orelse is not None or not (ending := _returning(s.body)):
+            continue
+        passing = ending.with_changes(body=[cst.Pass()])
+        kept = [*s.body.body[:-1], passing] if isinstance(s.body, cst.IndentedBlock) else [cst.Pass()]
+        rest = _without_returns(body[n + 1 :])
+        other = cst.Else(cst.IndentedBlock(rest)) if rest else None
+        return [*body[:n], s.with_changes(body=s.body.with_changes(body=kept), orelse=other)]
+    return list(body)
+
+
+def _returning(block: cst.BaseSuite) -> cst.CSTNode | None:
+    """The line of a block that returns at its end, or the block itself where it is that line; None where it does not."""
+    last = block.body[-1] if isinstance(block, cst.IndentedBlock) else block
+    line = last.body if isinstance(last, cst.SimpleStatementLine | cst.SimpleStatementSuite) else ()
+    return last if len(line) == 1 and isinstance(line[0], cst.Return) else None
 
 
 def _call(name: str, arguments: Sequence[str]) -> str:
