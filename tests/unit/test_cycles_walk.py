@@ -169,6 +169,23 @@ def test_wmma_shares_the_port_of_vector_instructions():
     )
 
 
+CDNA5 = replace(TIMINGS["gfx1250"], issue=1, valu=1, valu_latency=5, shadow=4, lds_latency=60)
+WMMA8 = "v_wmma_f32_16x16x32_f16 v[0:7], v[8:15], v[16:23], v[0:7]"
+WMMA4 = "v_wmma_f32_16x16x64_fp8_fp8 v[0:7], v[8:15], v[16:23], v[0:7]"
+
+
+@pytest.mark.parametrize("wmma, count, expected", [(WMMA8, 4, 8), (WMMA8, 5, 9), (WMMA4, 1, 4), (WMMA4, 2, 5)])
+def test_some_vector_instructions_run_beside_a_wmma_of_cdna5(wmma, count, expected):
+    """From clk 4 of 8, one a clk; in the last of 4."""
+    assert cycles(stream(wmma, *[ADD] * count, timing=CDNA5, target="gfx1250"), timing=CDNA5) == expected
+
+
+def test_memory_instructions_run_beside_a_wmma_of_cdna5_at_any_time():
+    read = "ds_load_b128 v[60:63], v64"
+    beside = stream(WMMA8, *[read] * 4, "s_wait_dscnt 0x0", timing=CDNA5, target="gfx1250")
+    assert walk_once(waves(beside), CDNA5, 4) == 1 + 4 * 2 + 60 + 1
+
+
 def test_counters_of_gfx12_are_waited_for_apart():
     """The load of 800 clk is outstanding behind a wait for LDS, and behind the LDS half of a wait for both."""
     timing = replace(TIMINGS["gfx1201"], lds_bytes=128, lds_latency=60, issue=1, memory_latency=800, memory_clk=BYTES)

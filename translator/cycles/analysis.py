@@ -140,7 +140,7 @@ class _Kernel:
         moves = [o for o in every if o.kind in (MEMORY, TILE)]
         found = {
             "matrix": matrix,
-            "vector": vector + (matrix if timing.matrix_alone else 0),
+            "vector": vector + (0 if self.target.separate_matrix_pipe else matrix),
             "issue": float(max(sum(o.issue for o in w.stream) for w in waves)),
             "LDS": sum(o.clk for o in every if o.kind == LDS),
             "memory unit": sum(o.clk for o in moves),

@@ -99,9 +99,9 @@ class Walk:
 
     def __init__(self, waves: list[Wave], timing: Timing, simds: int, loop: bool = True):
         self.waves, self.timing, self.loop = waves, timing, loop
-        self.matrix_alone = timing.matrix_alone
         self.matrix_free = [0.0] * simds
         self.shadow_until = [0.0] * simds
+        self.memory_shadow_until = self.shadow_until if timing.memory_shadow else [0.0] * simds
         self.vector_free = [0.0] * simds
         self.memory_port = [0.0] * simds
         self.lds_free = 0.0
@@ -218,7 +218,7 @@ class Walk:
             free, self.cause = at, PORT
         if (at := self.shadow_until[simd]) > free:
             free, self.cause = at, PIPE
-        if (operation.exclusive or self.matrix_alone) and (at := self.matrix_free[simd]) > free:
+        if operation.exclusive and (at := self.matrix_free[simd]) > free:
             free, self.cause = at, PIPE
         if operation.reads and wave.latest > free:
             free = self._results(wave, operation, free)
@@ -232,7 +232,7 @@ class Walk:
     def _matrix(self, wave: Wave, operation: Operation, now: float) -> tuple[float, float] | float:
         simd = wave.simd
         free = self._hold(now, self.matrix_free[simd], PIPE)
-        if self.matrix_alone:
+        if operation.exclusive:
             free = self._hold(free, self.vector_free[simd], PORT)
         if operation.reads:
             free = self._results(wave, operation, free)
@@ -246,7 +246,7 @@ class Walk:
     def _port(self, wave: Wave, now: float, queue: deque[float], room: int, cause: str) -> float:
         """When the port to LDS and memory of the wave's SIMD is free, and `queue` has room."""
         free = self._hold(now, self.memory_port[wave.simd], PORT)
-        free = self._hold(free, self.shadow_until[wave.simd], PIPE)
+        free = self._hold(free, self.memory_shadow_until[wave.simd], PIPE)
         while queue and queue[0] <= now:
             queue.popleft()
         return free if len(queue) < room else self._hold(free, queue[len(queue) - room], cause)
