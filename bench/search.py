@@ -55,7 +55,7 @@ def measured(
     """The figures of one launch; None where its hottest loop multiplies no matrices. before: what was chosen, in place of a search."""
     request = replace(unit.request(target), kernels=(spec.kernel,), launches=(spec,), budget=budget)
     try:
-        walked = pool.call(LOWER, unit.source, spec, target, unit.search_path)
+        walked = pool.call(LOWER, unit.source, spec, target, unit.search_path, False, False, True)
         triton = cost(walked.cycles, walked.lds_overflow() is None, spec.grid)
     except TranslationError as error:
         return Row(spec.id, target, why=f"Triton's compile: {error.diagnostics[0].message}")
@@ -66,7 +66,7 @@ def measured(
     if before is None:
         chosen, tried = search_tried(request, [spec], pool)
     else:
-        tried = try_candidates(request, spec, pool, (Choices(), parse_choices(before.chosen)))
+        tried = try_candidates(request, spec, pool, (Choices(), parse_choices(before.chosen)), costs_only=True)
         chosen = best(tried)[spec.kernel]
     default = figures_of(tried, spec.id, Choices())
     if default is None or default.cost is None:

@@ -10,7 +10,8 @@ from translator.cycles.assembly import read_program
 from translator.cycles.losses import by_cause, matrix_losses, wave_losses
 from translator.cycles.executed_paths import Step
 from translator.cycles.stream import Translator
-from translator.cycles.walk import Deadlock, Wave, walk_loop, walk_once
+from translator.cycles.steady import walk_loop, walk_once
+from translator.cycles.walk import Deadlock, Wave
 
 # What the answers below are made of; a change of a constant must not change what is tested.
 CDNA = replace(
@@ -139,6 +140,12 @@ def test_signal_and_wait_of_a_barrier_are_apart():
 def test_waves_that_do_not_meet_are_a_deadlock():
     with pytest.raises(Deadlock):
         walk_loop(waves(stream("s_barrier"), stream("s_nop 0")), CDNA, 4)
+
+
+def test_a_first_wave_that_runs_on_does_not_hide_a_deadlock():
+    """The others stand at a barrier for ever, however often it goes round."""
+    with pytest.raises(Deadlock):
+        walk_loop(waves(stream("s_nop 0"), stream("s_barrier"), stream("s_barrier"), stream("s_barrier")), CDNA, 4)
 
 
 def test_a_group_of_waves_one_barrier_ahead_computes_while_the_other_moves_data():

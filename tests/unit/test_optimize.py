@@ -205,7 +205,7 @@ def searched(monkeypatch, budget: int, price) -> tuple[Choices, list[Choices]]:
     """What a search finds where choices cost `price(overrides)`, and what it tried in order."""
     order: list[Choices] = []
 
-    def compiled(request, spec, pool, tries, before):
+    def compiled(request, spec, pool, tries, before, costs_only):
         order.extend(tries)
         return [tried(spec, x, price(dict(x.overrides))) for x in tries]
 
@@ -235,7 +235,7 @@ def test_what_changes_nothing_is_no_trial_and_not_put_on_top(monkeypatch):
     """Only depth and the matrix instruction make other texts here."""
     order: list[Choices] = []
 
-    def made(request, spec, pool, tries, before):
+    def made(request, spec, pool, tries, before, costs_only):
         order.extend(tries)
         own = {"depth", "matrix-size"}
         out = [tried(spec, x, 100 - sum(int(v) for n, v in x.overrides if n in own and v.isdigit())) for x in tries]

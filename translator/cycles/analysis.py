@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from rules.targets import Target, target as target_row
 from rules.timing import TIMINGS, Timing
 from translator.cycles.assembly import Line, Program, read_program
 from translator.cycles.losses import Loss, by_cause, matrix_losses, wave_losses
 from translator.cycles.executed_paths import Flow, LoopPath, Path, Step, follow_all
-from translator.cycles.prediction import KernelCycles, LineLoss, LoopCycles
-from translator.cycles.stream import LDS, MATRIX, MEMORY, TILE, VECTOR, Operation, Translator
+from translator.cycles.prediction import KernelCycles, LineLoss, LoopCycles, hottest
+from translator.cycles.stream import (
+    ARRIVE, BARRIER, LDS, MATRIX, MEET, MEMORY, TILE, VECTOR, Operation, Translator,
+)  # fmt: skip
 from translator.cycles.timeline import lanes_of
-from translator.cycles.walk import Deadlock, Wave, walk_loop, walk_once
+from translator.cycles.walk import Deadlock, Wave
+from translator.cycles.steady import walk_loop, walk_once
 from translator.lowering.amdgcn import comment_number, metadata_number
 
 MOST_WAVES = 32  # of a compute unit: more of them repeat what these do
@@ -26,9 +30,11 @@ def analyze(
     lds_bytes: int = 0,
     timing: Timing | None = None,
     tiles: Mapping[str, float] | None = None,
+    hottest_with: Mapping[str, int] | None = None,
 ) -> KernelCycles:
     """Walk the loops of an assembly text. lds_bytes: of one workgroup, for how many share a compute unit. tiles: bytes of a workgroup that
-    a copy of the tensor data mover moves, by its place."""
+    a copy of the tensor data mover moves, by its place. hottest_with: how often the launch has a loop go round, by label; then only the
+    hottest loop is walked, for what it costs."""
     row = target_row(target)
     timing = timing or TIMINGS[target]
     program = read_program(assembly)
@@ -38,8 +44,23 @@ def analyze(
     waves = row.occupancy(vgprs, lds_bytes, num_warps) * row.simds
     workgroups = max(1, min(waves, MOST_WAVES) // num_warps)
     view = _Kernel(program, row, timing, paths, workgroups, _shares(program, paths, tiles or {}))
-    loops = tuple(found for header in view.headers() if (found := view.loop(header)) is not None)
+    if hottest_with is None:
+        loops = tuple(found for loop in view.loops() if (found := view.walked(loop)) is not None)
+    else:
+        loops = view.hottest(hottest_with)
     return KernelCycles(target, num_warps, loops, view.outside(), timing.error, tuple(view.notes))
+
+
+@dataclass(frozen=True, eq=False)
+class _Waves:
+    """The waves of a compute unit that execute a loop, before they walk. matrix, instructions: as of `LoopCycles`."""
+
+    header: int
+    label: str
+    translator: Translator
+    waves: list[Wave]
+    matrix: float
+    instructions: int
 
 
 class _Kernel:
@@ -68,7 +89,19 @@ class _Kernel:
         found = [x.header for path in self.paths for x in _innermost(path)]
         return list(dict.fromkeys(found))
 
-    def loop(self, header: int) -> LoopCycles | None:
+    def loops(self) -> list[_Waves]:
+        return [self._waves(header) for header in self.headers()]
+
+    def hottest(self, trips: Mapping[str, int]) -> tuple[LoopCycles, ...]:
+        """The hottest loop that can be walked; none without loops."""
+        loops = self.loops()
+        while (hot := hottest(loops, trips)) is not None:
+            if (found := self.walked(hot, traced=False)) is not None:
+                return (found,)
+            loops = [x for x in loops if x is not hot]
+        return ()
+
+    def _waves(self, header: int) -> _Waves:
         translator = Translator(self.program.lines, self.target, self.timing, self.tiles)
         members = [(n, x) for n, path in enumerate(self.paths) for x in _innermost(path) if x.header == header]
         members = list({n: (n, x) for n, x in reversed(members)}.values())[::-1]
@@ -77,27 +110,32 @@ class _Kernel:
             self._note(
                 f"{label}: only {len(members)} of {len(self.paths)} waves run it; what it waits for others is not modelled"
             )
-        leads = [_barriers_before(self.paths[n], header, self.program) for n, _ in members]
         once = {id(x): translator.operations(x.body) for _, x in members}
         streams = [once[id(x)] for _, x in members]
+        leads = [_barriers_before(self.paths[n], header, self.program) for n, _ in members]
+        if not any(o.kind in (BARRIER, ARRIVE, MEET) for stream in once.values() for o in stream):
+            leads = [0] * len(members)  # waves that do not meet are as far apart as they like
         waves = []
         for group in range(self.workgroups):
             for (n, _), lead, stream in zip(members, leads, streams):
                 order = group * len(self.paths) + n
                 waves.append(Wave(order, order % self.target.simds, group, stream, lead=lead - min(leads)))
-        try:
-            steady = walk_loop(waves, self.timing, self.target.simds)
-        except Deadlock:
-            self._note(f"{label}: its waves do not meet at the same barriers, so it was not walked")
-            return None
-        return self._result(header, translator, waves, steady.cycles, steady.repeats)
+        return _Waves(header, label, translator, waves, self._per_simd(waves, MATRIX), len(waves[0].stream))
 
-    def _result(
-        self, header: int, translator: Translator, waves: list[Wave], cycles: float, repeats: bool
-    ) -> LoopCycles:
-        lines = self.program.lines
-        matrix = self._per_simd(waves, MATRIX)
-        losses = matrix_losses(waves, self.target.simds) if matrix else wave_losses(waves)
+    def walked(self, loop: _Waves, traced: bool = True) -> LoopCycles | None:
+        """The loop in its steady state, and where its time goes if `traced`; None where its waves wait for each other for ever."""
+        try:
+            steady = walk_loop(loop.waves, self.timing, self.target.simds, traced)
+        except Deadlock:
+            self._note(f"{loop.label}: its waves do not meet at the same barriers, so it was not walked")
+            return None
+        return self._result(loop, steady.cycles, steady.repeats, traced)
+
+    def _result(self, loop: _Waves, cycles: float, repeats: bool, traced: bool) -> LoopCycles:
+        lines, waves, matrix, translator = self.program.lines, loop.waves, loop.matrix, loop.translator
+        losses: tuple[Loss, ...] = ()
+        if traced:
+            losses = matrix_losses(waves, self.target.simds) if matrix else wave_losses(waves)
         if translator.inexact:
             self._note(f"no published cycles for {', '.join(sorted(translator.inexact))}: in proportion to others")
         conflicts = [(lines[n].op, lines[n].place, factor) for n, factor in sorted(translator.conflicts.items())]
@@ -105,9 +143,9 @@ class _Kernel:
             lines[o.line].place for o in waves[0].stream
         ]
         return LoopCycles(
-            label=lines[header].label,
+            label=loop.label,
             place=max(sorted(set(places)), key=places.count),
-            instructions=len(waves[0].stream),
+            instructions=loop.instructions,
             waves=len(waves),
             workgroups=self.workgroups,
             cycles=cycles,
@@ -119,7 +157,7 @@ class _Kernel:
             conflicts=tuple(conflicts),
             unknown=len(translator.unknown),
             repeats=repeats,
-            lanes=lanes_of(waves, lines),
+            lanes=lanes_of(waves, lines) if traced else (),
         )
 
     def _named(self, loss: Loss) -> LineLoss:

@@ -24,19 +24,25 @@ def lower_and_walk(
     search_path: tuple[str, ...] = (),
     import_hosts: bool = False,
     keep_stages: bool = False,
+    costs_only: bool = False,
 ) -> Walked:
-    """`lower_file`, with the cycles of the kernel's loops.
+    """`lower_file`, with the cycles of the kernel's loops; costs_only: of the hottest one, without what they are lost to and without an
+    estimate of the launch.
 
     Raises: TranslationError for what cannot be read, bound or compiled.
     """
     lowered = lower_file(source, spec, target, search_path, import_hosts, True)
     assembly = lowered.stages["amdgcn"]
     module = parse_module(lowered.stages["ttgir"])
-    cycles = analyze(assembly, target, lowered.num_warps, lowered.lds_bytes, tiles=tile_bytes(module))
     trips = _trips(assembly, spec)
     known = {label: n for label, n in trips.items() if n is not None}
+    cycles = analyze(
+        assembly, target, lowered.num_warps, lowered.lds_bytes,
+        tiles=tile_bytes(module), hottest_with=known if costs_only else None,
+    )  # fmt: skip
     cycles = replace(cycles, ctas=module.clusters, traffic=hot_traffic(module), trips=known)
-    cycles = replace(cycles, estimate=estimate(cycles, trips, spec, target_row(target), TIMINGS[target]))
+    if not costs_only:
+        cycles = replace(cycles, estimate=estimate(cycles, trips, spec, target_row(target), TIMINGS[target]))
     lowered = replace(lowered, stages=lowered.stages if keep_stages else {})
     return Walked(**{f.name: getattr(lowered, f.name) for f in fields(lowered)}, cycles=cycles)
 

@@ -52,7 +52,7 @@ def make_choices(request: TranslateRequest, pool: "WorkerPool") -> TranslateRequ
     launches = planned(request, pool)
     if request.strategy == "ping-pong":
         _check_warps(request, launches)
-    tried = [t for spec in launches for t in try_candidates(request, spec, pool, rows_for(request, spec))]
+    tried = [t for spec in launches for t in try_candidates(request, spec, pool, rows_for(request, spec), costs_only=True)]
     if request.strategy == "ping-pong" and not any(t.cost is not None for t in tried):
         raise TranslationError(*[t.diagnostics[0] for t in tried if t.diagnostics][:1])
     return replace(request, chosen=tuple(sorted(best(tried).items())))
@@ -73,10 +73,11 @@ def try_candidates(
     pool: "WorkerPool",
     tries: tuple[Choices, ...] | None = None,
     before: Sequence[Tried] = (),
+    costs_only: bool = False,
 ) -> list[Tried]:
     """Candidates for one launch, translated, compiled and costed, in order: where none are given, those of all rows.
 
-    before: what was tried already, which is not compiled again.
+    before: what was tried already, which is not compiled again. costs_only: without where their time goes.
     """
     row = target_row(request.target)
     tries = rows_for(request, spec, timed=True) if tries is None else tries
@@ -111,18 +112,18 @@ def try_candidates(
             if result.text is not None and entry.same_as is None:
                 seen[digest] = choices
                 path = os.path.join(folder, f"{spec.kernel.rpartition('.')[2]}_{len(tried)}.py")
-                future = _lowered(entry, path, request, pool)
+                future = _lowered(entry, path, request, pool, costs_only)
             tried.append(entry)
             pending.append(future)
         return [entry if job is None else _costed(entry, job) for entry, job in zip(tried, pending)]
 
 
-def _lowered(entry: Tried, path: str, request: TranslateRequest, pool: "WorkerPool") -> Future:
+def _lowered(entry: Tried, path: str, request: TranslateRequest, pool: "WorkerPool", costs_only: bool) -> Future:
     """The compile of a candidate's text, written to `path`."""
     with open(path, "w", encoding="utf-8") as file:
         file.write(entry.text)
     launched = with_options(entry.spec, entry.choices)
-    arguments = (path, launched, request.target, request.search_path, request.import_hosts, True)
+    arguments = (path, launched, request.target, request.search_path, request.import_hosts, True, costs_only)
     return pool.submit(LOWER, *arguments, what=f"{entry.spec.kernel} on {request.target} ({entry.choices.name})")
 
 
