@@ -140,7 +140,8 @@ Loop = TypeVar("Loop", bound=Sized)
 
 def hottest(loops: Sequence[Loop], trips: Mapping[str, int]) -> Loop | None:
     """The loop that most is spent in: that with most matrix work, else the longest. Where the launch decides how often all loops
-    go round (`trips`), and some does, that counts: what is left over behind whole blocks is executed once, if at all."""
+    go round (`trips`), and some does, that counts: what is left over behind whole blocks is executed once, if at all.
+    """
     counts = [trips.get(x.label) for x in loops]
     known = None not in counts and any(counts)
     often = {x.label: n or 0 for x, n in zip(loops, counts)} if known else {}

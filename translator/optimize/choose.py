@@ -52,7 +52,9 @@ def make_choices(request: TranslateRequest, pool: "WorkerPool") -> TranslateRequ
     launches = planned(request, pool)
     if request.strategy == "ping-pong":
         _check_warps(request, launches)
-    tried = [t for spec in launches for t in try_candidates(request, spec, pool, rows_for(request, spec), costs_only=True)]
+    tried = [
+        t for spec in launches for t in try_candidates(request, spec, pool, rows_for(request, spec), costs_only=True)
+    ]
     if request.strategy == "ping-pong" and not any(t.cost is not None for t in tried):
         raise TranslationError(*[t.diagnostics[0] for t in tried if t.diagnostics][:1])
     return replace(request, chosen=tuple(sorted(best(tried).items())))
