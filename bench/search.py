@@ -26,7 +26,7 @@ from bench.launch_sets import Unit, chosen_units  # noqa: E402
 from translator.choices.chosen import Choices, parse_choices  # noqa: E402
 from translator.diagnostics import TranslationError  # noqa: E402
 from translator.lowering.worker import WorkerPool  # noqa: E402
-from translator.optimize.choose import LOWER, Tried, best, figures_of, try_candidates  # noqa: E402
+from translator.optimize.choose import LOWER, Tried, best, common_work, figures_of, try_candidates  # noqa: E402
 from translator.optimize.cost import cost  # noqa: E402
 from translator.optimize.search import compiled, search_tried  # noqa: E402
 from translator.source.launch_spec import LaunchSpec  # noqa: E402
@@ -56,9 +56,9 @@ def measured(
     request = replace(unit.request(target), kernels=(spec.kernel,), launches=(spec,), budget=budget)
     try:
         walked = pool.call(LOWER, unit.source, spec, target, unit.search_path, False, False, True)
-        triton = cost(walked.cycles, walked.lds_overflow() is None, spec.grid)
     except TranslationError as error:
         return Row(spec.id, target, why=f"Triton's compile: {error.diagnostics[0].message}")
+    triton = cost(walked.cycles, walked.lds_overflow() is None, spec.grid)
     if triton.efficiency is None:
         return None
     if not triton.fits:
@@ -71,6 +71,7 @@ def measured(
     default = figures_of(tried, spec.id, Choices())
     if default is None or default.cost is None:
         return Row(spec.id, target, triton.cycles, why="the translation cannot be compiled")
+    triton = cost(walked.cycles, True, spec.grid, work=common_work(tried, spec.id))
     found: Tried | None = figures_of(tried, spec.id, chosen)
     least = found.cost if found is not None and found.cost is not None else default.cost
     efficiencies = tuple(round(c.efficiency or 0.0, 3) for c in (triton, default.cost, least))

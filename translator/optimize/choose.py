@@ -20,7 +20,7 @@ from translator.cycles.prediction import Walked
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.lowering.compile import Lowered
 from translator.optimize.candidates import candidates, two_waves
-from translator.optimize.cost import Cost, cost
+from translator.optimize.cost import Cost, cost, work_of
 from translator.optimize.soundness import barriers_inside_stages
 from translator.request import TranslateRequest, with_options
 from translator.source.launch_spec import LaunchSpec
@@ -117,7 +117,10 @@ def try_candidates(
                 future = _lowered(entry, path, request, pool, costs_only)
             tried.append(entry)
             pending.append(future)
-        return [entry if job is None else _costed(entry, job) for entry, job in zip(tried, pending)]
+        costed: list[Tried] = []
+        for entry, job in zip(tried, pending):
+            costed.append(entry if job is None else _costed(entry, job, common_work([*before, *costed], spec.id)))
+        return costed
 
 
 def _lowered(entry: Tried, path: str, request: TranslateRequest, pool: "WorkerPool", costs_only: bool) -> Future:
@@ -134,8 +137,14 @@ def _digest(spec: LaunchSpec, choices: Choices, text: str) -> str:
     return hashlib.sha256(f"{sorted(with_options(spec, choices).options.items())}{text}".encode()).hexdigest()
 
 
-def _costed(entry: Tried, job: Future) -> Tried:
-    """A candidate with what its compile found."""
+def common_work(tried: Sequence[Tried], spec_id: str) -> int:
+    """The matrix work of an iteration by which all candidates for a launch pay for what is outside of loops: that of the first one."""
+    works = (work_of(t.lowered.cycles) for t in tried if t.spec.id == spec_id and t.lowered is not None)
+    return next((work for work in works if work), 0)
+
+
+def _costed(entry: Tried, job: Future, work: int) -> Tried:
+    """A candidate with what its compile found. work: see `common_work`."""
     try:
         lowered: Walked = job.result()
     except TranslationError as error:
@@ -144,7 +153,7 @@ def _costed(entry: Tried, job: Future) -> Tried:
     if alternating and (extra := barriers_inside_stages(lowered.stages["amdgcn"])):
         return replace(entry, diagnostics=(_unsound(entry, extra),))
     overflow = lowered.lds_overflow()
-    figures = cost(lowered.cycles, overflow is None, entry.spec.grid)
+    figures = cost(lowered.cycles, overflow is None, entry.spec.grid, work=work)
     diagnostics = (overflow,) if overflow else ()
     return replace(entry, lowered=replace(lowered, stages={}), cost=figures, diagnostics=diagnostics)
 
