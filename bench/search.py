@@ -1,10 +1,12 @@
 """What a search over the named choices buys: predicted cycles of loops with matrix products, beside Triton's own compile.
 
     python bench/search.py [FOLDER [--launches FILE]] [-t TARGETS] [--only ID] [--every N] [--budget TRIALS] [-j 2] [--json FILE]
+                           [--again FILE]
 
 For each launch whose hottest loop multiplies matrices: the cost of Triton's compile of the source, of the translation by default, and of
 what the search found, by the same model, and what it chose. Nothing is validated here. A launch that cannot be costed is listed.
 --every N: the first of each N sources, in the order of the launches. The file is written after each row.
+--again FILE: no search; the launches of an earlier FILE, with what was chosen there.
 """
 
 from __future__ import annotations
@@ -21,10 +23,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench.launch_sets import Unit, chosen_units  # noqa: E402
-from translator.choices.chosen import Choices  # noqa: E402
+from translator.choices.chosen import Choices, parse_choices  # noqa: E402
 from translator.diagnostics import TranslationError  # noqa: E402
 from translator.lowering.worker import WorkerPool  # noqa: E402
-from translator.optimize.choose import LOWER, Tried, figures_of  # noqa: E402
+from translator.optimize.choose import LOWER, Tried, best, common_work, figures_of, try_candidates  # noqa: E402
 from translator.optimize.cost import cost  # noqa: E402
 from translator.optimize.search import compiled, search_tried  # noqa: E402
 from translator.source.launch_spec import LaunchSpec  # noqa: E402
@@ -47,27 +49,41 @@ class Row:
     why: str = ""
 
 
-def measured(pool: WorkerPool, unit: Unit, spec: LaunchSpec, target: str, budget: int) -> Row | None:
-    """The figures of one launch; None where its hottest loop multiplies no matrices."""
+def measured(
+    pool: WorkerPool, unit: Unit, spec: LaunchSpec, target: str, budget: int, before: Row | None = None
+) -> Row | None:
+    """The figures of one launch; None where its hottest loop multiplies no matrices. before: what was chosen, in place of a search."""
     request = replace(unit.request(target), kernels=(spec.kernel,), launches=(spec,), budget=budget)
     try:
-        walked = pool.call(LOWER, unit.source, spec, target, unit.search_path)
-        triton = cost(walked.cycles, walked.lds_overflow() is None, spec.grid)
+        walked = pool.call(LOWER, unit.source, spec, target, unit.search_path, False, False, True)
     except TranslationError as error:
         return Row(spec.id, target, why=f"Triton's compile: {error.diagnostics[0].message}")
+    triton = cost(walked.cycles, walked.lds_overflow() is None, spec.grid)
     if triton.efficiency is None:
         return None
     if not triton.fits:
         return Row(spec.id, target, triton.cycles, why="Triton's compile needs more LDS than a workgroup can have")
-    chosen, tried = search_tried(request, [spec], pool)
+    if before is None:
+        chosen, tried = search_tried(request, [spec], pool)
+    else:
+        tried = try_candidates(request, spec, pool, (Choices(), parse_choices(before.chosen)), costs_only=True)
+        chosen = best(tried)[spec.kernel]
     default = figures_of(tried, spec.id, Choices())
     if default is None or default.cost is None:
         return Row(spec.id, target, triton.cycles, why="the translation cannot be compiled")
+    triton = cost(walked.cycles, True, spec.grid, work=common_work(tried, spec.id))
     found: Tried | None = figures_of(tried, spec.id, chosen)
-    best = found.cost if found is not None and found.cost is not None else default.cost
-    efficiencies = tuple(round(c.efficiency or 0.0, 3) for c in (triton, default.cost, best))
-    costs = (round(c.cycles, 3) for c in (triton, default.cost, best))
-    return Row(spec.id, target, *costs, efficiencies, chosen.words(), len(compiled(tried)))
+    least = found.cost if found is not None and found.cost is not None else default.cost
+    efficiencies = tuple(round(c.efficiency or 0.0, 3) for c in (triton, default.cost, least))
+    costs = (round(c.cycles, 3) for c in (triton, default.cost, least))
+    trials = len(compiled(tried)) if before is None else before.trials
+    return Row(spec.id, target, *costs, efficiencies, chosen.words(), trials)
+
+
+def earlier_rows(path: Path | None) -> dict[tuple[str, str], Row]:
+    """Rows of a file of this bench by launch and target."""
+    entries = json.loads(path.read_text()) if path else []
+    return {(e["id"], e["target"]): Row(**e | {"chosen": tuple(e["chosen"])}) for e in entries}
 
 
 def summary(rows: list[Row]) -> str:
@@ -96,13 +112,18 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--budget", type=int, default=40)
     parser.add_argument("-j", "--jobs", type=int, default=2)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--again", type=Path)
     given = parser.parse_args(arguments)
     rows: list[Row] = []
+    earlier = earlier_rows(given.again)
     with WorkerPool(given.jobs, timeout=120.0) as pool:
         for target in given.targets.split(","):
             for unit in chosen_units(given.folder, given.launches, given.only)[:: given.every]:
                 for spec in unit.launches:
-                    if (row := measured(pool, unit, spec, target, given.budget)) is not None:
+                    before = earlier.get((spec.id, target))
+                    if given.again and before is None:
+                        continue
+                    if (row := measured(pool, unit, spec, target, given.budget, before)) is not None:
                         rows.append(row)
                         print(row, file=sys.stderr, flush=True)
                         if given.json:

@@ -120,7 +120,7 @@ GFX950_MATRIX = (
     ),
 )
 
-_GFX1250_CYCLES = "cycles: llvm, which has one number for all of these; the announced peak agrees for fp8 16x16x128"
+_GFX1250_CYCLES = "cycles: llvm (GFX1250SpeedModel); the announced peak agrees for fp8 16x16x128"
 GFX1250_MATRIX = (
     *_rows(
         "wmma",
@@ -129,15 +129,22 @@ GFX1250_MATRIX = (
         f"lowered (the only K; fp16 accumulators do not lower); {_GFX1250_CYCLES}",
         (16, 16, 32, 8, 8),
     ),
-    *_rows("wmma", "fp8e4nv fp8e5", "fp32", f"lowered; {_GFX1250_CYCLES}", (16, 16, 128, 8, 8), (16, 16, 64, 8, 8)),
-    *_rows("wmma", "int8", "int32", "lowered", (16, 16, 64, 8, None)),
+    *_rows("wmma", "fp8e4nv fp8e5", "fp32", f"lowered; {_GFX1250_CYCLES}", (16, 16, 128, 8, 8), (16, 16, 64, 8, 4)),
+    *_rows("wmma", "int8", "int32", f"lowered; {_GFX1250_CYCLES}", (16, 16, 64, 8, 16)),
     *_rows("wmma", "fp32", "fp32", "lowered; cycles: llvm, the latency", (16, 16, 4, 2, 16)),
     *_rows(
         "wmma_scaled",
-        "fp8e4nv fp8e5 e2m1",
+        "fp8e4nv fp8e5",
         "fp32",
         f"lowered through wmma_scaled; {_GFX1250_CYCLES}",
         (16, 16, 128, 16, 8),
+    ),
+    *_rows(
+        "wmma_scaled",
+        "e2m1",
+        "fp32",
+        f"lowered through wmma_scaled, both operands e2m1; {_GFX1250_CYCLES}",
+        (16, 16, 128, 16, 4),
     ),
     *_rows(
         "wmma_scaled",

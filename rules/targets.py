@@ -190,7 +190,8 @@ TARGETS: dict[str, Target] = {
                 "registers": "llvm: 1024 VGPRs, granule 16, 16 waves; 4 SIMDs: 4 waves of 1024 VGPRs fill a workgroup",
                 "async": "triton: supportsDirectToLdsLoadBitWidth = 128, 64, 32; lowered: TDM, warp_specialize",
                 "copies": "lowered: cdna5.async_copy has global_to_shared and shared_to_global, and no buffer form",
-                "matrix pipe": "lowered: the scheduler fills the cycles of a WMMA with independent instructions (coexec)",
+                "matrix pipe": "llvm: WMMA has a unit of its own (SISchedule.td, HWXDL), and vector instructions execute beside it"
+                " (GCNHazardRecognizer, checkWMMACoexecutionHazards)",
                 "casts": "lowered: v_cvt_scale_pk8_f16_fp8 and its like",
                 "atomics": "lowered: buffer_atomic_max_num_f64",
                 "tanh": "lowered: libdevice's tanh of fp32 is v_tanh_f32",

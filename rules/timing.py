@@ -23,8 +23,8 @@ class Timing:
 
     issue: clk from one instruction of a wave to its next. valu, transcendental: clk that a vector instruction holds its SIMD's
     vector port. valu_latency, transcendental_latency: until a dependent instruction can issue; 0 where the issue rate covers it.
-    shadow, scaled_shadow: clk after a matrix instruction in which no other vector or memory instruction of its SIMD issues.
-    matrix_alone: matrix and vector instructions share a port. packed_waits: packed fp32 and dot instructions wait for the matrix pipe.
+    shadow, scaled_shadow: clk after a matrix instruction in which no other vector instruction of its SIMD issues, all but the last
+    of a shorter one; memory_shadow: nor a memory instruction. packed_waits: packed fp32 and dot instructions wait for the matrix pipe.
 
     lds_bytes: per clk of the unit that shares LDS. lds_latency: from the end of the service to the result. lds_queue: requests that
     two SIMDs hold. write_issue: clk per 4 bytes and lane that a write to LDS
@@ -50,7 +50,7 @@ class Timing:
     transcendental_latency: int
     shadow: int
     scaled_shadow: int
-    matrix_alone: bool
+    memory_shadow: bool
     packed_waits: bool
     lds_bytes: int
     lds_latency: int
@@ -121,7 +121,7 @@ _CDNA = dict(
     transcendental_latency=0,
     shadow=8,
     scaled_shadow=12,
-    matrix_alone=False,
+    memory_shadow=True,
     packed_waits=True,
     lds_latency=60,
     lds_queue=8,
@@ -146,7 +146,7 @@ _CDNA_BASIS = {
     "transcendental_latency": "documented: the compiler puts s_nop where one is needed",
     "shadow": "measured: tutorials (attention notes), vector instructions from clk 8 of an MFMA",
     "scaled_shadow": "measured: tutorials (a4w4 notes), memory instructions of another wave from clk 12",
-    "matrix_alone": "documented: MFMA and VALU co-issue",
+    "memory_shadow": "measured: tutorials (a4w4 notes), which count reads of LDS beside an MFMA",
     "packed_waits": "measured: tutorials (attention notes); documented: LLVM isNeverCoissue",
     "lds_latency": "measured: tutorials (lds_throughput.md), first result after 50 to 70 clk: the middle",
     "lds_queue": "measured: tutorials (lds_throughput.md), 8 entries per SIMD pair",
@@ -174,7 +174,7 @@ _WAVE32 = dict(
     transcendental_latency=8,
     shadow=0,
     scaled_shadow=0,
-    matrix_alone=True,
+    memory_shadow=False,
     packed_waits=False,
     lds_latency=60,
     lds_queue=8,
@@ -200,7 +200,7 @@ _WAVE32_BASIS = {
     "transcendental_latency": "llvm: 7 to 10",
     "shadow": "guess",
     "scaled_shadow": "guess",
-    "matrix_alone": "documented: the matrix calculator says no co-execution",
+    "memory_shadow": "guess",
     "packed_waits": "guess",
     "lds_bytes": "guess: 4 bytes per bank",
     "lds_latency": "guess: as CDNA; llvm says 20 without load",
@@ -268,7 +268,7 @@ TIMINGS: dict[str, Timing] = {
         },
     ),
     "gfx1250": Timing(
-        **(_WAVE32 | {"units": 256, "tile_bytes": 64}),
+        **(_WAVE32 | {"units": 256, "tile_bytes": 64, "shadow": 4, "scaled_shadow": 4}),
         memory_tbs=0.0,
         whole_error=_ORDER_OF_MAGNITUDE,
         lds_bytes=256,
@@ -279,7 +279,9 @@ TIMINGS: dict[str, Timing] = {
         + "; tiles that the tensor data mover copies are taken to arrive as what vector instructions load",
         basis=_WAVE32_BASIS
         | {
-            "matrix_alone": "guess: as RDNA",
+            "shadow": "documented: LLVM's hazards have 4 vector instructions beside the 8 clk of a WMMA, one beside 4 clk (GCNHazardRecognizer)",
+            "scaled_shadow": "guess: as shadow",
+            "memory_shadow": "documented: hipBLASLt's scheduler for gfx1250, only vector instructions are bound to slots of a WMMA",
             "units": "guess: as gfx950",
             "tile_bytes": "guess: as port_bytes, since tiles come out of L2 as well; requests, latency and bytes in flight as of vector loads",
             "lds_bytes": "guess: 4 bytes for each of 64 banks",

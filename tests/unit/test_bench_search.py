@@ -30,8 +30,12 @@ def test_the_summary_has_means_what_stays_above_and_what_is_missing():
 
 @pytest.mark.slow
 @pytest.mark.compile
-def test_a_matmul_costs_no_more_than_by_default(tmp_path):
+def test_a_matmul_costs_no_more_than_by_default_and_the_same_again(tmp_path, monkeypatch):
     out = tmp_path / "rows.json"
     assert search.main(["--only", "split_k_matmul/fp16", "--budget", "4", "-j", "1", "--json", str(out)]) == 0
     (row,) = json.loads(out.read_text())
     assert 0 < row["found"] <= row["default"] and row["trials"] >= 4
+    monkeypatch.setattr(search, "search_tried", None)  # what was chosen is not searched for again
+    again = tmp_path / "again.json"
+    assert search.main(["--only", "matmul/", "--again", str(out), "-j", "1", "--json", str(again)]) == 0
+    assert json.loads(again.read_text()) == [row]

@@ -300,3 +300,29 @@ def test_a_longer_latency_makes_a_loop_that_waits_for_it_longer():
 
 def test_every_target_has_a_timing():
     assert TIMINGS.keys() == TARGETS.keys()
+
+
+def test_waves_that_do_not_meet_in_a_loop_are_walked_however_far_apart_they_begin():
+    """Half of the waves pass a barrier more before it."""
+    ahead = (
+        "v_cmp_lt_u32_e64 s[0:1], 0xff, v0\ns_and_saveexec_b64 s[16:17], s[0:1]\ns_cbranch_execz .ON\ns_barrier\n.ON:\n"
+    )
+    loop = (
+        ".L:\nv_mfma_f32_16x16x32_f16 a[0:3], v[4:7], v[4:7], a[0:3]\ns_cmp_lg_u32 s2, 0\ns_cbranch_scc1 .L\ns_endpgm"
+    )
+    (found,) = analyze(assembly(ahead + loop), "gfx950", 8, 160 * 1024).loops
+    assert found.waves == 8 and found.cycles == 2 * 16
+
+
+def test_the_hottest_loop_alone_costs_what_it_costs_among_others():
+    """By matrix work, or by how often the launch has loops go round; what it is lost to is not asked for."""
+    one, two = ("v_mfma_f32_16x16x32_f16 v[8:11], v[4:7], v[4:7], v[8:11]\n" * n for n in (1, 2))
+    loops = (
+        f".A:\n{one}s_cmp_lg_u32 s2, 0\ns_cbranch_scc1 .A\n.B:\n{two}s_cmp_lg_u32 s2, 0\ns_cbranch_scc1 .B\ns_endpgm"
+    )
+    every = analyze(assembly(loops), "gfx950", 4, 160 * 1024)
+    for trips, label in (({}, ".B"), ({".A": 9, ".B": 1}, ".A")):
+        found = analyze(assembly(loops), "gfx950", 4, 160 * 1024, hottest_with=trips)
+        (alone,) = found.loops
+        (same,) = (x for x in every.loops if x.label == label)
+        assert alone == replace(same, causes={}, losses=(), lanes=()) and found.outside == every.outside

@@ -10,7 +10,8 @@ from translator.cycles.assembly import read_program
 from translator.cycles.losses import by_cause, matrix_losses, wave_losses
 from translator.cycles.executed_paths import Step
 from translator.cycles.stream import Translator
-from translator.cycles.walk import Deadlock, Wave, walk_loop, walk_once
+from translator.cycles.steady import walk_loop, walk_once
+from translator.cycles.walk import Deadlock, Wave
 
 # What the answers below are made of; a change of a constant must not change what is tested.
 CDNA = replace(
@@ -141,6 +142,12 @@ def test_waves_that_do_not_meet_are_a_deadlock():
         walk_loop(waves(stream("s_barrier"), stream("s_nop 0")), CDNA, 4)
 
 
+def test_a_first_wave_that_runs_on_does_not_hide_a_deadlock():
+    """The others stand at a barrier for ever, however often it goes round."""
+    with pytest.raises(Deadlock):
+        walk_loop(waves(stream("s_nop 0"), stream("s_barrier"), stream("s_barrier"), stream("s_barrier")), CDNA, 4)
+
+
 def test_a_group_of_waves_one_barrier_ahead_computes_while_the_other_moves_data():
     """In step: 8 matrix instructions one after another, then 64 clk of both. Apart: 64 of one hide 64 of the other."""
     stages = stream(*[MFMA16] * 4, "s_barrier", "s_nop 15", "s_barrier")
@@ -167,6 +174,23 @@ def test_wmma_shares_the_port_of_vector_instructions():
     assert (
         cycles(stream(wmma, *["v_add_nc_u32_e32 v60, v61, v62"] * 4, timing=RDNA, target="gfx1100"), timing=RDNA) == 36
     )
+
+
+CDNA5 = replace(TIMINGS["gfx1250"], issue=1, valu=1, valu_latency=5, shadow=4, lds_latency=60)
+WMMA8 = "v_wmma_f32_16x16x32_f16 v[0:7], v[8:15], v[16:23], v[0:7]"
+WMMA4 = "v_wmma_f32_16x16x64_fp8_fp8 v[0:7], v[8:15], v[16:23], v[0:7]"
+
+
+@pytest.mark.parametrize("wmma, count, expected", [(WMMA8, 4, 8), (WMMA8, 5, 9), (WMMA4, 1, 4), (WMMA4, 2, 5)])
+def test_some_vector_instructions_run_beside_a_wmma_of_cdna5(wmma, count, expected):
+    """From clk 4 of 8, one a clk; in the last of 4."""
+    assert cycles(stream(wmma, *[ADD] * count, timing=CDNA5, target="gfx1250"), timing=CDNA5) == expected
+
+
+def test_memory_instructions_run_beside_a_wmma_of_cdna5_at_any_time():
+    read = "ds_load_b128 v[60:63], v64"
+    beside = stream(WMMA8, *[read] * 4, "s_wait_dscnt 0x0", timing=CDNA5, target="gfx1250")
+    assert walk_once(waves(beside), CDNA5, 4) == 1 + 4 * 2 + 60 + 1
 
 
 def test_counters_of_gfx12_are_waited_for_apart():

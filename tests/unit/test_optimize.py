@@ -18,7 +18,7 @@ from translator.lowering.metrics import InstructionMix, KernelMetrics
 from translator.optimize.candidates import ROWS, candidates
 from translator.optimize.choose import Tried, best, figures_of, rows_for, try_candidates
 from translator.optimize import search
-from translator.optimize.cost import Cost, cost
+from translator.optimize.cost import ITERATIONS, Cost, cost, work_of
 from translator.choices.chosen import Choices, choices_of
 from translator.request import TranslateRequest, as_launched
 from translator.source.launch_spec import LaunchSpec, read_launches
@@ -53,6 +53,18 @@ def priced(body: str, before: str = "", after: str = "", lds: int = 160 * 1024, 
 )
 def test_what_costs_more(worse: Cost):
     assert worse.cycles > priced(TILE).cycles
+
+
+def test_an_unrolled_loop_pays_as_much_for_what_is_outside_of_it():
+    """As many tiles as the loop with one of them has in its iterations."""
+    spills = "\tscratch_load_dwordx4 v[60:63], off, off offset:16\n\ts_waitcnt vmcnt(0)\n"
+    one, two = (
+        analyze(f"{spills}.L:\n{TILE * n}\ts_cbranch_scc1 .L\n\ts_endpgm\n", "gfx950", 4, 160 * 1024) for n in (1, 2)
+    )
+    alone, unrolled = (cost(x, True, work=work_of(one)).cycles for x in (one, two))
+    outside, tiles = (x / (work_of(one) / 1e6) for x in (one.outside / ITERATIONS, one.hot.cycles))
+    assert two.outside == one.outside and alone == outside + tiles
+    assert unrolled == pytest.approx(outside + two.hot.cycles / (work_of(two) / 1e6))
 
 
 def test_two_tiles_a_turn_are_no_dearer():
@@ -211,7 +223,7 @@ def searched(monkeypatch, budget: int, price) -> tuple[Choices, list[Choices]]:
     """What a search finds where choices cost `price(overrides)`, and what it tried in order."""
     order: list[Choices] = []
 
-    def compiled(request, spec, pool, tries, before):
+    def compiled(request, spec, pool, tries, before, costs_only):
         order.extend(tries)
         return [tried(spec, x, price(dict(x.overrides))) for x in tries]
 
@@ -241,7 +253,7 @@ def test_what_changes_nothing_is_no_trial_and_not_put_on_top(monkeypatch):
     """Only depth and the matrix instruction make other texts here."""
     order: list[Choices] = []
 
-    def made(request, spec, pool, tries, before):
+    def made(request, spec, pool, tries, before, costs_only):
         order.extend(tries)
         own = {"depth", "matrix-size"}
         out = [tried(spec, x, 100 - sum(int(v) for n, v in x.overrides if n in own and v.isdigit())) for x in tries]

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from rules.targets import Target, target as target_row
 from rules.timing import TIMINGS, Timing
 from translator.cycles.assembly import Line, Program, read_program
 from translator.cycles.losses import Loss, by_cause, matrix_losses, wave_losses
 from translator.cycles.executed_paths import Flow, LoopPath, Path, Step, follow_all
-from translator.cycles.prediction import KernelCycles, LineLoss, LoopCycles
-from translator.cycles.stream import LDS, MATRIX, MEMORY, TILE, VECTOR, Operation, Translator
+from translator.cycles.prediction import KernelCycles, LineLoss, LoopCycles, hottest
+from translator.cycles.stream import (
+    ARRIVE, BARRIER, LDS, MATRIX, MEET, MEMORY, TILE, VECTOR, Operation, Translator,
+)  # fmt: skip
 from translator.cycles.timeline import lanes_of
-from translator.cycles.walk import Deadlock, Steady, Wave, walk_loop, walk_once
+from translator.cycles.walk import Deadlock, Wave
+from translator.cycles.steady import Steady, walk_loop, walk_once
 from translator.lowering.amdgcn import comment_number, metadata_number
 
 MOST_WAVES = 32  # of a compute unit: more of them repeat what these do
@@ -26,10 +30,12 @@ def analyze(
     lds_bytes: int = 0,
     timing: Timing | None = None,
     tiles: Mapping[str, float] | None = None,
+    hottest_with: Mapping[str, int] | None = None,
     most: int = 0,
 ) -> KernelCycles:
     """Walk the loops of an assembly text. lds_bytes: of one workgroup, for how many share a compute unit. tiles: bytes of a workgroup that
-    a copy of the tensor data mover moves, by its place. most: workgroups that are launched for a compute unit, 0 for as many as it holds.
+    a copy of the tensor data mover moves, by its place. hottest_with: how often the launch has a loop go round, by label; then only the
+    hottest loop is walked, for what it costs. most: workgroups that are launched for a compute unit, 0 for as many as it holds.
     """
     row = target_row(target)
     timing = timing or TIMINGS[target]
@@ -41,8 +47,23 @@ def analyze(
     workgroups = max(1, min(waves, MOST_WAVES) // num_warps)
     workgroups = min(workgroups, most or workgroups)
     view = _Kernel(program, row, timing, paths, workgroups, _shares(program, paths, tiles or {}))
-    loops = tuple(found for header in view.headers() if (found := view.loop(header)) is not None)
+    if hottest_with is None:
+        loops = tuple(found for loop in view.loops() if (found := view.walked(loop)) is not None)
+    else:
+        loops = view.hottest(hottest_with)
     return KernelCycles(target, num_warps, loops, view.outside(), timing.error, tuple(view.notes))
+
+
+@dataclass(frozen=True, eq=False)
+class _Waves:
+    """The waves of a compute unit that execute a loop, before they walk. matrix, instructions: as of `LoopCycles`."""
+
+    header: int
+    label: str
+    translator: Translator
+    waves: list[Wave]
+    matrix: float
+    instructions: int
 
 
 class _Kernel:
@@ -71,7 +92,19 @@ class _Kernel:
         found = [x.header for path in self.paths for x in _innermost(path)]
         return list(dict.fromkeys(found))
 
-    def loop(self, header: int) -> LoopCycles | None:
+    def loops(self) -> list[_Waves]:
+        return [self._waves(header) for header in self.headers()]
+
+    def hottest(self, trips: Mapping[str, int]) -> tuple[LoopCycles, ...]:
+        """The hottest loop that can be walked; none without loops."""
+        loops = self.loops()
+        while (hot := hottest(loops, trips)) is not None:
+            if (found := self.walked(hot, traced=False)) is not None:
+                return (found,)
+            loops = [x for x in loops if x is not hot]
+        return ()
+
+    def _waves(self, header: int) -> _Waves:
         translator = Translator(self.program.lines, self.target, self.timing, self.tiles)
         members = [(n, x) for n, path in enumerate(self.paths) for x in _innermost(path) if x.header == header]
         members = list({n: (n, x) for n, x in reversed(members)}.values())[::-1]
@@ -80,33 +113,38 @@ class _Kernel:
             self._note(
                 f"{label}: only {len(members)} of {len(self.paths)} waves run it; what it waits for others is not modelled"
             )
-        leads = [_barriers_before(self.paths[n], header, self.program) for n, _ in members]
         once = {id(x): translator.operations(x.body) for _, x in members}
-        ready = [(n, once[id(x)], lead - min(leads)) for (n, x), lead in zip(members, leads)]
-        waves = self._waves(ready, self.workgroups)
-        try:
-            steady = walk_loop(waves, self.timing, self.target.simds)
-            few = steady if self.workgroups == 1 else walk_loop(self._waves(ready, 1), self.timing, self.target.simds)
-        except Deadlock:
-            self._note(f"{label}: its waves do not meet at the same barriers, so it was not walked")
-            return None
-        return self._result(header, translator, waves, steady, few.cycles)
-
-    def _waves(self, ready: Sequence[tuple[int, Sequence[Operation], int]], workgroups: int) -> list[Wave]:
-        """The waves of several workgroups. ready: of one, each wave's number, what it executes, and barriers it is ahead."""
+        streams = [once[id(x)] for _, x in members]
+        leads = [_barriers_before(self.paths[n], header, self.program) for n, _ in members]
+        if not any(o.kind in (BARRIER, ARRIVE, MEET) for stream in once.values() for o in stream):
+            leads = [0] * len(members)  # waves that do not meet are as far apart as they like
         waves = []
-        for group in range(workgroups):
-            for n, stream, lead in ready:
+        for group in range(self.workgroups):
+            for (n, _), lead, stream in zip(members, leads, streams):
                 order = group * len(self.paths) + n
-                waves.append(Wave(order, order % self.target.simds, group, stream, lead=lead))
-        return waves
+                waves.append(Wave(order, order % self.target.simds, group, stream, lead=lead - min(leads)))
+        return _Waves(header, label, translator, waves, self._per_simd(waves, MATRIX), len(waves[0].stream))
 
-    def _result(
-        self, header: int, translator: Translator, waves: list[Wave], steady: Steady, alone: float
-    ) -> LoopCycles:
-        lines = self.program.lines
-        matrix = self._per_simd(waves, MATRIX)
-        losses = matrix_losses(waves, self.target.simds) if matrix else wave_losses(waves)
+    def walked(self, loop: _Waves, traced: bool = True) -> LoopCycles | None:
+        """The loop in its steady state, and where its time goes if `traced`; None where its waves wait for each other for ever."""
+        try:
+            steady = walk_loop(loop.waves, self.timing, self.target.simds, traced)
+            alone = self._alone(loop) if self.workgroups > 1 else steady.cycles
+        except Deadlock:
+            self._note(f"{loop.label}: its waves do not meet at the same barriers, so it was not walked")
+            return None
+        return self._result(loop, steady, alone, traced)
+
+    def _alone(self, loop: _Waves) -> float:
+        """Clocks of an iteration with one workgroup on the compute unit. Raises: Deadlock."""
+        waves = [Wave(w.order, w.simd, w.group, w.stream, lead=w.lead) for w in loop.waves if w.group == 0]
+        return walk_loop(waves, self.timing, self.target.simds, False).cycles
+
+    def _result(self, loop: _Waves, steady: Steady, alone: float, traced: bool) -> LoopCycles:
+        lines, waves, matrix, translator = self.program.lines, loop.waves, loop.matrix, loop.translator
+        losses: tuple[Loss, ...] = ()
+        if traced:
+            losses = matrix_losses(waves, self.target.simds) if matrix else wave_losses(waves)
         if translator.inexact:
             self._note(f"no published cycles for {', '.join(sorted(translator.inexact))}: in proportion to others")
         conflicts = [(lines[n].op, lines[n].place, factor) for n, factor in sorted(translator.conflicts.items())]
@@ -114,9 +152,9 @@ class _Kernel:
             lines[o.line].place for o in waves[0].stream
         ]
         return LoopCycles(
-            label=lines[header].label,
+            label=loop.label,
             place=max(sorted(set(places)), key=places.count),
-            instructions=len(waves[0].stream),
+            instructions=loop.instructions,
             waves=len(waves),
             workgroups=self.workgroups,
             cycles=steady.cycles,
@@ -129,7 +167,7 @@ class _Kernel:
             conflicts=tuple(conflicts),
             unknown=len(translator.unknown),
             repeats=steady.repeats,
-            lanes=lanes_of(waves, lines),
+            lanes=lanes_of(waves, lines) if traced else (),
         )
 
     def _named(self, loss: Loss) -> LineLoss:
@@ -150,7 +188,7 @@ class _Kernel:
         moves = [o for o in every if o.kind in (MEMORY, TILE)]
         found = {
             "matrix": matrix,
-            "vector": vector + (matrix if timing.matrix_alone else 0),
+            "vector": vector + (0 if self.target.separate_matrix_pipe else matrix),
             "issue": float(max(sum(o.issue for o in w.stream) for w in waves)),
             "LDS": sum(o.clk for o in every if o.kind == LDS),
             "memory unit": sum(o.clk for o in moves),

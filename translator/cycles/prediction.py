@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
 from translator.cycles.timeline import Lane
 from translator.cycles.traffic import Traffic
@@ -57,7 +59,8 @@ class LoopCycles:
     cycles: of one iteration of a wave. alone: the same with one workgroup on the compute unit. matrix: of these, the matrix pipe of a SIMD is busy, for all its waves. work: matrix operations of one workgroup. bounds: clk
     that each resource needs for one iteration of all waves. causes, losses: what the idle time of the matrix pipe goes to, or
     without matrix instructions the waves' time; largest first. conflicts: accesses to LDS that take longer, (instruction, place,
-    factor). unknown: accesses whose addresses are not known. repeats: iterations come back exactly.
+    factor). unknown: accesses whose addresses are not known. repeats: iterations come back exactly. Where only the hottest loop was asked for,
+    causes, losses and lanes are empty.
     """
 
     label: str
@@ -124,6 +127,32 @@ class LoopCycles:
         }
 
 
+class Sized(Protocol):
+    """What is known of a loop before it is walked."""
+
+    @property
+    def label(self) -> str: ...
+
+    @property
+    def matrix(self) -> float: ...
+
+    @property
+    def instructions(self) -> int: ...
+
+
+Loop = TypeVar("Loop", bound=Sized)
+
+
+def hottest(loops: Sequence[Loop], trips: Mapping[str, int]) -> Loop | None:
+    """The loop that most is spent in: that with most matrix work, else the longest. Where the launch decides how often all loops
+    go round (`trips`), and some does, that counts: what is left over behind whole blocks is executed once, if at all.
+    """
+    counts = [trips.get(x.label) for x in loops]
+    known = None not in counts and any(counts)
+    often = {x.label: n or 0 for x, n in zip(loops, counts)} if known else {}
+    return max(loops, key=lambda x: tuple(n * often.get(x.label, 1) for n in (x.matrix, x.instructions)), default=None)
+
+
 @dataclass(frozen=True)
 class KernelCycles:
     """All innermost loops of a kernel, `hot` the one that most is spent in. outside: clk of what one wave set does once.
@@ -148,14 +177,8 @@ class KernelCycles:
 
     @property
     def hot(self) -> LoopCycles | None:
-        """The loop that most is spent in: that with most matrix work, else the longest. Where the launch decides how often all loops
-        go round, and some does, that counts: what is left over behind whole blocks is executed once, if at all."""
-        counts = [self.trips.get(x.label) for x in self.loops]
-        known = None not in counts and any(counts)
-        often = {x.label: n for x, n in zip(self.loops, counts)} if known else {}
-        return max(
-            self.loops, key=lambda x: tuple(n * often.get(x.label, 1) for n in (x.matrix, x.instructions)), default=None
-        )
+        """The loop that most is spent in."""
+        return hottest(self.loops, self.trips)
 
     def as_json(self) -> dict:
         hot = self.hot

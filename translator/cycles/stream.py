@@ -40,8 +40,9 @@ class Operation:
 
     clk: what it holds its unit: the vector port (VECTOR), the matrix pipe (MATRIX), LDS (LDS), the memory unit (MEMORY, TILE).
     issue: what it holds its wave. counter: that counts it, -1 for none. size: KiB in flight.
-    waits: (counter, how many may be outstanding). exclusive: it does not issue beside a matrix instruction. level: of priority.
-    shadow: clk after it in which its SIMD issues no other vector or memory instruction. reads, writes: registers whose results
+    waits: (counter, how many may be outstanding). exclusive: a vector instruction that does not issue beside a matrix instruction,
+    or a matrix instruction that does not beside a vector instruction. level: of priority.
+    shadow: clk after it in which its SIMD issues no other vector instruction. reads, writes: registers whose results
     are waited for; latency: of its own result. work: operations of a matrix instruction.
     """
 
@@ -125,21 +126,23 @@ class Translator:
         reads, writes = self._registers(line)
         return Operation(
             MATRIX, n, self.timing.issue, clk=time.cycles, reads=reads, writes=writes, latency=time.cycles,
-            shadow=self.timing.scaled_shadow if time.scaled else self.timing.shadow, work=time.work,
+            shadow=min(self.timing.scaled_shadow if time.scaled else self.timing.shadow, time.cycles - 1),
+            exclusive=not self.target.separate_matrix_pipe, work=time.work,
         )  # fmt: skip
 
     def _vector(self, n: int, line: Line) -> Operation:
         timing, op = self.timing, line.op
         slow = op.startswith(tuple(f"v_{x}_" for x in _TRANSCENDENTAL))
-        exclusive = timing.packed_waits and op.startswith(("v_pk_", "v_dot")) and op.endswith(("f32", "8")) or (
+        packed = timing.packed_waits and op.startswith(("v_pk_", "v_dot")) and op.endswith(("f32", "8")) or (
             timing.packed_waits and op.startswith("v_dot")
         )  # fmt: skip
         reads, writes = self._registers(line)
         clk = timing.transcendental if slow else timing.valu
         latency = timing.transcendental_latency if slow else timing.valu_latency
         return Operation(
-            VECTOR, n, timing.issue, clk=clk, exclusive=exclusive, reads=reads, writes=writes, latency=latency
-        )
+            VECTOR, n, timing.issue, clk=clk, exclusive=packed or not self.target.separate_matrix_pipe,
+            reads=reads, writes=writes, latency=latency,
+        )  # fmt: skip
 
     def _registers(self, line: Line) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Vector registers that are read and written, where the walk has to follow them."""

@@ -30,10 +30,6 @@ NOTHING, PIPE, PORT, LDS_QUEUE, MEMORY_QUEUE, LDS_DATA, MEMORY_DATA, MEETING, RE
     "result",
 )
 MOST_ITERATIONS = 24
-FEWEST_ITERATIONS = 8  # also of a loop that is so long that MOST_OPERATIONS would allow fewer
-MOST_OPERATIONS = 80_000
-STEADY = 0.002  # iterations that differ by less than this part, in the mean of a third of them, are steady enough
-_TRACED = 3  # the last of the most iterations, which are walked anyway
 _CAUSE_OF_COUNTER = (MEMORY_DATA, MEMORY_DATA, LDS_DATA, MEMORY_DATA, MEMORY_DATA, MEMORY_DATA)
 
 
@@ -77,19 +73,6 @@ class Wave:
     events: list[list[Event]] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Steady:
-    """A loop in its steady state. cycles: of one iteration of a wave, in the mean. period: traced iterations per wave.
-
-    waves: with their events of the traced iterations. repeats: whether iterations come back exactly after `period`.
-    """
-
-    cycles: float
-    period: int
-    waves: tuple[Wave, ...]
-    repeats: bool
-
-
 class Deadlock(Exception):
     """Waves wait for a barrier that others never reach: the streams do not belong together."""
 
@@ -99,9 +82,9 @@ class Walk:
 
     def __init__(self, waves: list[Wave], timing: Timing, simds: int, loop: bool = True):
         self.waves, self.timing, self.loop = waves, timing, loop
-        self.matrix_alone = timing.matrix_alone
         self.matrix_free = [0.0] * simds
         self.shadow_until = [0.0] * simds
+        self.memory_shadow_until = self.shadow_until if timing.memory_shadow else [0.0] * simds
         self.vector_free = [0.0] * simds
         self.memory_port = [0.0] * simds
         self.lds_free = 0.0
@@ -161,7 +144,7 @@ class Walk:
         wave.begun = True
         wave.starts.append(wave.time)
         self.behind -= len(wave.starts) == self.iterations + 1
-        if len(wave.starts) > len(self.waves[0].starts) + MOST_ITERATIONS and self.blocked:
+        if self.blocked and len(wave.starts) > min(len(w.starts) for w in self.blocked) + MOST_ITERATIONS:
             raise Deadlock
         if not self.loop and len(wave.starts) > 1:
             return False
@@ -218,7 +201,7 @@ class Walk:
             free, self.cause = at, PORT
         if (at := self.shadow_until[simd]) > free:
             free, self.cause = at, PIPE
-        if (operation.exclusive or self.matrix_alone) and (at := self.matrix_free[simd]) > free:
+        if operation.exclusive and (at := self.matrix_free[simd]) > free:
             free, self.cause = at, PIPE
         if operation.reads and wave.latest > free:
             free = self._results(wave, operation, free)
@@ -232,7 +215,7 @@ class Walk:
     def _matrix(self, wave: Wave, operation: Operation, now: float) -> tuple[float, float] | float:
         simd = wave.simd
         free = self._hold(now, self.matrix_free[simd], PIPE)
-        if self.matrix_alone:
+        if operation.exclusive:
             free = self._hold(free, self.vector_free[simd], PORT)
         if operation.reads:
             free = self._results(wave, operation, free)
@@ -245,11 +228,16 @@ class Walk:
 
     def _port(self, wave: Wave, now: float, queue: deque[float], room: int, cause: str) -> float:
         """When the port to LDS and memory of the wave's SIMD is free, and `queue` has room."""
-        free = self._hold(now, self.memory_port[wave.simd], PORT)
-        free = self._hold(free, self.shadow_until[wave.simd], PIPE)
+        simd, free = wave.simd, now
+        if (at := self.memory_port[simd]) > free:
+            free, self.cause = at, PORT
+        if (at := self.memory_shadow_until[simd]) > free:
+            free, self.cause = at, PIPE
         while queue and queue[0] <= now:
             queue.popleft()
-        return free if len(queue) < room else self._hold(free, queue[len(queue) - room], cause)
+        if len(queue) >= room and (at := queue[len(queue) - room]) > free:
+            free, self.cause = at, cause
+        return free
 
     def _lds(self, wave: Wave, operation: Operation, now: float) -> tuple[float, float] | float:
         queue = self.lds_queue[wave.simd // 2]
@@ -334,58 +322,3 @@ class Walk:
         now = self._hold(now, released[wave.met], MEETING)
         wave.met += 1
         return now, now + operation.issue
-
-
-def walk_loop(waves: list[Wave], timing: Timing, simds: int) -> Steady:
-    """Iterate until iterations repeat or hardly differ, at most MOST_ITERATIONS times, tracing as many as repeat.
-
-    Raises: Deadlock.
-    """
-    walk = Walk(waves, timing, simds)
-    affordable = MOST_OPERATIONS // sum(len(w.stream) for w in waves)
-    most = max(FEWEST_ITERATIONS, min(affordable, MOST_ITERATIONS))
-    iterations = period = 0
-    traced = most - _TRACED
-    while not period and iterations < most and not _settled(waves, iterations):
-        walk.tracing = iterations >= traced
-        iterations += 1
-        walk.advance(iterations)
-        if any(len(w.starts) <= iterations for w in waves):
-            raise Deadlock
-        period = next((p for p in (1, 2, 3) if all(_repeats(w.starts[: iterations + 1], p) for w in waves)), 0)
-    repeats, period = bool(period), period or 1
-    walk.tracing = True
-    # An iteration that is under way is not traced whole: the next ones are, and one more so that each has its end.
-    walk.advance(min(iterations, traced) + 2 * period + 1)
-    for wave in waves:
-        del wave.events[period:]
-    first = iterations - iterations // 3 if not repeats else iterations - period
-    spans = [(w.starts[iterations] - w.starts[first]) / (iterations - first) for w in waves]
-    return Steady(sum(spans) / len(spans), period, tuple(waves), repeats)
-
-
-def _settled(waves: list[Wave], iterations: int) -> bool:
-    """Whether the last third of the iterations took as long as the third before, but for STEADY."""
-    third = iterations // 3
-    if iterations < 2 * FEWEST_ITERATIONS or iterations % 3:
-        return False
-    ends = [sum(w.starts[n * third] for w in waves) for n in (1, 2, 3)]
-    before, after = ends[1] - ends[0], ends[2] - ends[1]
-    return abs(after - before) < STEADY * before
-
-
-def _repeats(starts: list[float], period: int) -> bool:
-    """Whether the last `period` iterations took exactly as long as those before, and those before them."""
-    if len(starts) < 3 * period + 2:
-        return False
-    spans = [starts[-1 - n * period] - starts[-1 - (n + 1) * period] for n in range(3)]
-    return spans[0] == spans[1] == spans[2]
-
-
-def walk_once(waves: list[Wave], timing: Timing, simds: int) -> float:
-    """Clocks until the last wave is through its stream once. Raises: Deadlock."""
-    walk = Walk(waves, timing, simds, loop=False)
-    walk.advance(1)
-    if any(len(w.starts) < 2 for w in waves):
-        raise Deadlock
-    return max(w.starts[1] for w in waves)

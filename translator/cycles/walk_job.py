@@ -30,8 +30,10 @@ def lower_and_walk(
     search_path: tuple[str, ...] = (),
     import_hosts: bool = False,
     keep_stages: bool = False,
+    costs_only: bool = False,
 ) -> Walked:
-    """`lower_file`, with the cycles of the kernel's loops.
+    """`lower_file`, with the cycles of the kernel's loops; costs_only: of the hottest one, without what they are lost to and without an
+    estimate of the launch.
 
     Raises: TranslationError for what cannot be read, bound or compiled.
     """
@@ -42,20 +44,18 @@ def lower_and_walk(
     assembly = lowered.stages["amdgcn"]
     assembly = assembly if staying is None else within_tile(assembly, loaded, staying)
     module = parse_module(lowered.stages["ttgir"])
-    cycles = analyze(
-        assembly,
-        target,
-        lowered.num_warps,
-        lowered.lds_bytes,
-        most=staying.per_unit if staying else 0,
-        tiles=tile_bytes(module, staying.call[0] if staying else 0),
-    )
-    cycles = replace(cycles, staying=staying.per_unit if staying is not None else 0)
-    trips = _trips(assembly, spec, bool(cycles.staying))
+    per_unit = staying.per_unit if staying is not None else 0
+    trips = _trips(assembly, spec, bool(per_unit))
     known = {label: n for label, n in trips.items() if n is not None}
-    cycles = replace(cycles, ctas=module.clusters, trips=known)
+    cycles = analyze(
+        assembly, target, lowered.num_warps, lowered.lds_bytes,
+        tiles=tile_bytes(module, staying.call[0] if staying else 0),
+        hottest_with=known if costs_only else None, most=per_unit,
+    )  # fmt: skip
+    cycles = replace(cycles, staying=per_unit, ctas=module.clusters, trips=known)
     cycles = replace(cycles, traffic=_traffic(module, cycles, spec))
-    cycles = replace(cycles, estimate=estimate(cycles, trips, spec, target_row(target), TIMINGS[target]))
+    if not costs_only:
+        cycles = replace(cycles, estimate=estimate(cycles, trips, spec, target_row(target), TIMINGS[target]))
     lowered = replace(lowered, stages=lowered.stages if keep_stages else {})
     return Walked(**{f.name: getattr(lowered, f.name) for f in fields(lowered)}, cycles=cycles)
 

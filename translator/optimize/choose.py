@@ -20,7 +20,7 @@ from translator.cycles.prediction import Walked
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.lowering.compile import Lowered
 from translator.optimize.candidates import candidates, two_waves
-from translator.optimize.cost import Cost, cost
+from translator.optimize.cost import Cost, cost, work_of
 from translator.optimize.soundness import barriers_inside_stages
 from translator.request import TranslateRequest, with_options
 from translator.source.launch_spec import LaunchSpec
@@ -52,7 +52,9 @@ def make_choices(request: TranslateRequest, pool: "WorkerPool") -> TranslateRequ
     launches = planned(request, pool)
     if request.strategy == "ping-pong":
         _check_warps(request, launches)
-    tried = [t for spec in launches for t in try_candidates(request, spec, pool, rows_for(request, spec))]
+    tried = [
+        t for spec in launches for t in try_candidates(request, spec, pool, rows_for(request, spec), costs_only=True)
+    ]
     if request.strategy == "ping-pong" and not any(t.cost is not None for t in tried):
         raise TranslationError(*[t.diagnostics[0] for t in tried if t.diagnostics][:1])
     return replace(request, chosen=tuple(sorted(best(tried).items())))
@@ -77,10 +79,11 @@ def try_candidates(
     pool: "WorkerPool",
     tries: tuple[Choices, ...] | None = None,
     before: Sequence[Tried] = (),
+    costs_only: bool = False,
 ) -> list[Tried]:
     """Candidates for one launch, translated, compiled and costed, in order: where none are given, those of all rows.
 
-    before: what was tried already, which is not compiled again.
+    before: what was tried already, which is not compiled again. costs_only: without where their time goes.
     """
     row = target_row(request.target)
     tries = rows_for(request, spec, timed=True) if tries is None else tries
@@ -115,18 +118,21 @@ def try_candidates(
             if result.text is not None and entry.same_as is None:
                 seen[digest] = choices
                 path = os.path.join(folder, f"{spec.kernel.rpartition('.')[2]}_{len(tried)}.py")
-                future = _lowered(entry, path, request, pool)
+                future = _lowered(entry, path, request, pool, costs_only)
             tried.append(entry)
             pending.append(future)
-        return [entry if job is None else _costed(entry, job) for entry, job in zip(tried, pending)]
+        costed: list[Tried] = []
+        for entry, job in zip(tried, pending):
+            costed.append(entry if job is None else _costed(entry, job, common_work([*before, *costed], spec.id)))
+        return costed
 
 
-def _lowered(entry: Tried, path: str, request: TranslateRequest, pool: "WorkerPool") -> Future:
+def _lowered(entry: Tried, path: str, request: TranslateRequest, pool: "WorkerPool", costs_only: bool) -> Future:
     """The compile of a candidate's text, written to `path`."""
     with open(path, "w", encoding="utf-8") as file:
         file.write(entry.text)
     launched = with_options(entry.spec, entry.choices)
-    arguments = (path, launched, request.target, request.search_path, request.import_hosts, True)
+    arguments = (path, launched, request.target, request.search_path, request.import_hosts, True, costs_only)
     return pool.submit(LOWER, *arguments, what=f"{entry.spec.kernel} on {request.target} ({entry.choices.name})")
 
 
@@ -135,8 +141,14 @@ def _digest(spec: LaunchSpec, choices: Choices, text: str) -> str:
     return hashlib.sha256(f"{sorted(with_options(spec, choices).options.items())}{text}".encode()).hexdigest()
 
 
-def _costed(entry: Tried, job: Future) -> Tried:
-    """A candidate with what its compile found."""
+def common_work(tried: Sequence[Tried], spec_id: str) -> int:
+    """The matrix work of an iteration by which all candidates for a launch pay for what is outside of loops: that of the first one."""
+    works = (work_of(t.lowered.cycles) for t in tried if t.spec.id == spec_id and t.lowered is not None)
+    return next((work for work in works if work), 0)
+
+
+def _costed(entry: Tried, job: Future, work: int) -> Tried:
+    """A candidate with what its compile found. work: see `common_work`."""
     try:
         lowered: Walked = job.result()
     except TranslationError as error:
@@ -145,7 +157,7 @@ def _costed(entry: Tried, job: Future) -> Tried:
     if alternating and (extra := barriers_inside_stages(lowered.stages["amdgcn"])):
         return replace(entry, diagnostics=(_unsound(entry, extra),))
     overflow = lowered.lds_overflow()
-    figures = cost(lowered.cycles, overflow is None, entry.spec.grid)
+    figures = cost(lowered.cycles, overflow is None, entry.spec.grid, work=work)
     diagnostics = (overflow,) if overflow else ()
     return replace(entry, lowered=replace(lowered, stages={}), cost=figures, diagnostics=diagnostics)
 

@@ -32,15 +32,26 @@ class Cost:
         return (not self.fits, round(self.cycles, 3))
 
 
-def cost(found: KernelCycles, fits: bool, grid: Sequence[int] = (), iterations: float = ITERATIONS) -> Cost:
+def work_of(found: KernelCycles) -> int:
+    """Operations of matrices in one iteration of a program's hottest loop."""
+    return found.hot.work * found.ctas if found.hot else 0
+
+
+def cost(
+    found: KernelCycles, fits: bool, grid: Sequence[int] = (), iterations: float = ITERATIONS, work: float = 0
+) -> Cost:
     """What the hottest loop costs, with its share of what is outside; a kernel without loops is all outside.
 
-    grid: of the launch; without one, of one that fills the compute units. iterations: that pay for what is outside once.
+    grid: of the launch; without one, of one that fills the compute units. iterations: that pay for what is outside once. work: of matrices in
+    each of these, where that of the loop's own would favour loops that are unrolled.
     """
     row, timing, loop = target_row(found.target), TIMINGS[found.target], found.hot
     launch = spread(grid, found.ctas, loop.workgroups if loop else 1, row, timing)
     if loop is None:
         return Cost(found.outside * launch.resident * launch.price, None, fits)
+    own = work_of(found)
+    if work and own:
+        iterations *= work / own
     clk = iteration_clk(loop, found.traffic, found.ctas, launch, timing) + found.outside / iterations
     clk *= launch.price
-    return Cost(clk / (loop.work * found.ctas / 1e6) if loop.work else clk, loop.efficiency, fits)
+    return Cost(clk / (own / 1e6) if own else clk, loop.efficiency, fits)

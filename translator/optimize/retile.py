@@ -175,7 +175,9 @@ class _Walk:
 
     def _by_default(self, tile: Tile) -> list[Tried | None]:
         asked = (self.request.asked,)
-        found = [(spec, try_candidates(self.request, spec, self.pool, asked)) for spec in self._spread(tile)]
+        found = [
+            (spec, try_candidates(self.request, spec, self.pool, asked, costs_only=True)) for spec in self._spread(tile)
+        ]
         return [figures_of(tried, spec.id, *asked) for spec, tried in found]
 
     def _spread(self, tile: Tile) -> list[LaunchSpec]:

@@ -67,7 +67,7 @@ def search_tried(
     pending = rows
     while batch := pending[: max(0, request.budget - len(compiled(tried)))]:
         for spec in launches:
-            tried += try_candidates(request, spec, pool, batch, tried)
+            tried += try_candidates(request, spec, pool, batch, tried, costs_only=True)
         pending = pending[len(batch) :]
         if not pending:  # what made the text of another one was no trial
             following = next_steps(tried, rows, steps)
