@@ -175,27 +175,6 @@ def test_what_bounds_exclude_wholly_is_no_part_of_a_range():
     assert region.trimmed() == Region((SizeRange("M", 64, 64), SizeRange("num_warps", 4, 4)))
 
 
-def test_where_values_are_converted_is_no_other_text():
-    """Conversions stand where they cost least, which depends on sizes; what is computed does not."""
-    from types import SimpleNamespace
-
-    from translator.general.trials import alike
-    from translator.rewrite.emitted import LaidOut
-    from translator.rewrite.gluon_function import parsed
-
-    def with_sum(text: str):
-        function = parsed(f"def kernel(x, y):\n    z = {text}\n    gl.store(y, z)\n")
-        kernel = SimpleNamespace(laid_out=LaidOut(function, (("load", None),)))
-        return SimpleNamespace(kernel=kernel, helpers=[])
-
-    plain = with_sum("gl.log(x) + y")
-    assert alike(plain, with_sum("gl.log(gl.convert_layout(x, load)) + y"))
-    assert alike(with_sum("gl.convert_layout(gl.convert_layout(x, a) * 2, b)"), with_sum("x * 2"))
-    assert not alike(plain, with_sum("gl.log(gl.convert_layout(y, load)) + y"))
-    assert not alike(with_sum("gl.convert_layout(x + y, load) * 2"), with_sum("x + y * 2"))
-    assert not alike(plain, with_sum("gl.log(gl.convert_layout(x, load)) + y"), joined=True)
-
-
 PRODUCT = """import triton
 import triton.language as tl
 

@@ -10,7 +10,7 @@ from translator.general.general_kernels import DEPTH_DIFFERS, NO_FORMULA, Genera
 from translator.general.other_flags import launches_of_other_flags
 from translator.general.other_types import launches_of_other_types
 from translator.general.ring_depth import ring_depth
-from translator.general.trials import WARPS, Given, Tools, alike, with_sizes
+from translator.general.trials import WARPS, Given, Tools, joinable, with_sizes
 from translator.general.written_kernel import as_written
 from translator.layout.size_range import SizeRange
 from translator.memory.traced_launch import TracedLaunch
@@ -76,7 +76,7 @@ def _of_depth(
     tiles = tile_sizes(versions)
     groups: list[list[KernelVersion]] = []
     for version in versions:
-        group = next((g for g in groups if alike(g[0].emitted, version.emitted, joined=True)), None)
+        group = next((g for g in groups if joinable(g[0].emitted, version.emitted)), None)
         groups.append([version]) if group is None else group.append(version)
     region: Region | None = None
     made: dict[str, GeneralLayouts] = {}  # by the launch
