@@ -134,7 +134,11 @@ def test_without_a_formula_the_launches_are_those_given(tmp_path, monkeypatch):
     monkeypatch.setattr("translator.general.rules.parametric", lambda samples: None)
     result = made(tmp_path, scale())
     assert "num_warps=4" in result.text and "def between" not in result.text
-    assert any("holds for the launches given: no formula" in note for note in result.notes)
+    (note,) = [note for note in result.notes if "holds for" in note]
+    assert "holds for the launches given: no formula" in note
+    assert note.endswith(
+        "; or for BLOCK=1024, num_warps=2; or for BLOCK=1024, num_warps=8; or for BLOCK=1024, num_warps=1"
+    )
 
 
 def test_without_the_option_nothing_changes(tmp_path):
@@ -304,6 +308,8 @@ def test_a_size_of_which_bounds_speak_is_told_though_it_has_one_value(tmp_path, 
     def bounded(*arguments):
         region, found = general_layouts(*arguments)
         return replace(region, bounds=(bound,)), found
+
+    monkeypatch.setattr("translator.general.other_texts.MOST_TEXTS", 0)
 
     monkeypatch.setattr(Trials, "at", with_four_warps)
     monkeypatch.setattr("translator.general.general_versions.general_layouts", bounded)

@@ -63,18 +63,26 @@ class GeneralLayouts:
 
 
 def general_layouts(
-    given: Sequence[Given], tiles: Sequence[str], lanes: int, tools: Tools, beside: Sequence[Given] = ()
+    given: Sequence[Given],
+    tiles: Sequence[str],
+    lanes: int,
+    tools: Tools,
+    beside: Sequence[Given] = (),
+    brief: bool = False,
 ) -> tuple[Region, dict[str, GeneralLayouts]] | str:
     """(the sizes that it holds for, what gives the layouts of each launch by its id) of launches that share a text; or why there are none.
 
     tiles: the constexpr parameters that are tile sizes. lanes: of a warp. tools: what traces and translates other launches. beside:
-    launches with other element types or flags, which are among those of the answer where text and formulas do for them too.
+    launches with other element types or flags, which are among those of the answer where text and formulas do for them too. brief: sizes
+    further away than a factor of two are not looked at.
     """
     if given[0].emitted.kernel.laid_out is None:
         return "its loops are split between warps"
     search = _Search(given, tiles, lanes, tools)
     found = search.near()
-    if isinstance(found, str) or isinstance(found := search.settled(search.extended(*found)), str):
+    if isinstance(found, str) or isinstance(
+        found := search.settled([found] if brief else search.extended(*found)), str
+    ):
         return found
     region = found[0].trimmed()
     search.forget()

@@ -51,6 +51,19 @@ class Tools:
     write: Callable[[TracedLaunch, Moved], EmittedKernel | None]
     depth: RingDepth | None = None
 
+    @property
+    def remembering(self) -> Tools:
+        """The same, but that launches which differ in their values alone are traced once."""
+        known: dict[str, TracedLaunch | None] = {}
+
+        def trace(spec: LaunchSpec) -> TracedLaunch | None:
+            key = repr((spec.kernel, spec.signature, spec.constexprs, spec.attrs, spec.options))
+            if key not in known:
+                known[key] = self.trace(spec)
+            return known[key]
+
+        return replace(self, trace=trace)
+
 
 class Trials:
     """names: of the sizes, the number of warps last."""
