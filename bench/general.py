@@ -187,26 +187,41 @@ def measured(pool: KeptJobs, made: Made, target: str, count: int) -> Figures:
     return figures
 
 
-def lowered(pool: KeptJobs, source: str, spec: LaunchSpec, target: str) -> Lowered | str:
-    """A kernel compiled; or why it is not, a workgroup's LDS included."""
+def lowered(pool: KeptJobs, source: str, spec: LaunchSpec, target: str, folders: tuple[str, ...] = ()) -> Lowered | str:
+    """A kernel compiled; or why it is not, a workgroup's LDS included. folders: in which modules are looked for."""
     try:
-        found = pool.submit(LOWER, source, spec, target).result()
+        found = pool.submit(LOWER, source, spec, target, folders).result()
     except TranslationError as error:
         return error.diagnostics[0].why or error.diagnostics[0].message
     return found if (problem := found.lds_overflow()) is None else problem.message
 
 
+def judged(
+    pool: KeptJobs,
+    source: str,
+    general: Path,
+    spec: LaunchSpec,
+    target: str,
+    sizes: dict[str, int],
+    folders: tuple[str, ...] = (),
+) -> Outcome:
+    """Whether the general kernel computes what the source does, for one configuration."""
+    ours = lowered(pool, str(general), spec, target, folders)
+    if isinstance(ours, str):
+        return Outcome(sizes, "refused" if "is translated for" in ours else "failed", " ".join(ours.split())[:200])
+    answer = pool.submit(VALIDATE, source, str(general), spec, target, folders).result()
+    status = {"validated": "right", "mismatch": "wrong"}.get(answer["status"], "not validated")
+    why = "" if status == "right" else str(answer).replace(f"{ROOT}/", "")[:200]
+    return Outcome(sizes, status, why, ours.metrics.mix.insns)
+
+
 def outcome(
     pool: KeptJobs, source: str, general: Path, spec: LaunchSpec, target: str, sizes: dict[str, int]
 ) -> Outcome:
-    """What the general kernel does for one configuration."""
-    ours = lowered(pool, str(general), spec, target)
-    if isinstance(ours, str):
-        return Outcome(sizes, "refused" if "is translated for" in ours else "failed", " ".join(ours.split())[:200])
-    answer = pool.submit(VALIDATE, source, str(general), spec, target).result()
-    status = {"validated": "right", "mismatch": "wrong"}.get(answer["status"], "not validated")
-    why = "" if status == "right" else str(answer).replace(f"{ROOT}/", "")[:200]
-    found = Outcome(sizes, status, why, ours.metrics.mix.insns)
+    """What the general kernel does for one configuration, beside a translation made for it."""
+    found = judged(pool, source, general, spec, target, sizes)
+    if not found.general:
+        return found
     one = pool.submit(TRANSLATE, TranslateRequest(source, target, launches=(spec,))).result()
     if one.text is not None:
         path = general.with_name("exact.py")

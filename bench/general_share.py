@@ -24,7 +24,8 @@ sys.path.insert(0, str(ROOT))
 
 from rules.targets import target as target_row  # noqa: E402
 from translator.general.trials import WARPS, with_sizes  # noqa: E402
-from translator.general.general_versions import general_versions, tile_sizes  # noqa: E402
+from translator.general.general_versions import general_versions  # noqa: E402
+from translator.general.other_texts import tile_sizes  # noqa: E402
 from translator.layout.size_range import RoomBound  # noqa: E402
 from translator.request import TranslateRequest  # noqa: E402
 from translator.rewrite.kernel_family import KernelVersion  # noqa: E402
@@ -51,7 +52,7 @@ def neighbourhood(own: dict[str, int], lanes: int) -> list[dict[str, int]]:
 
 
 def holds(version: KernelVersion, own: dict[str, int], sizes: dict[str, int]) -> bool:
-    """Whether a general kernel takes a launch with other sizes; True for one without room in LDS."""
+    """Whether a text of a general kernel takes a launch with other sizes; True for one without room in LDS."""
     ranges = {size.name: size for size in version.holds_for}
     if any(value not in ranges[name] if name in ranges else value != own[name] for name, value in sizes.items()):
         return False
@@ -74,14 +75,17 @@ def one(path: str, folder: str, target: str, number: int) -> Held:
     if not made:
         diagnostics = [d for outcome in result.outcomes for d in outcome.diagnostics]
         return Held(spec.id, "refused", diagnostics[0].message if diagnostics else "")
-    version = made[0]
+    version, texts = made[0], [made[0], *(v for v in made if v.apart)]
     if not version.holds_for:
         return Held(spec.id, "given", next(note for note in result.notes if "holds for" in note))
     own = {name: spec.constexprs[name] for name in tile_sizes([version])} | {WARPS: version.num_warps}
     tools = tools_of(request)
     for sizes in neighbourhood(own, target_row(target).warp_size):
-        if not holds(version, own, sizes) and tools.trace(with_sizes(version.spec, sizes)) is not None:
-            ranges = ", ".join(map(str, (*version.holds_for, *version.bounds)))
+        if (
+            not any(holds(text, own, sizes) for text in texts)
+            and tools.trace(with_sizes(version.spec, sizes)) is not None
+        ):
+            ranges = "; or ".join(", ".join(map(str, (*text.holds_for, *text.bounds))) for text in texts)
             return Held(spec.id, "narrower", f"not for {sizes}: {ranges}")
     return Held(spec.id, "held")
 

@@ -57,6 +57,7 @@ def kernel_facts(launch: TracedLaunch, rules: RuleSet = BUILTINS) -> KernelFacts
         launch.loop_lds,
         launch.given,
         launch.loose,
+        launch.loads_once,
     )
 
 

@@ -61,3 +61,19 @@ def test_tiles_that_operands_could_replace_are_kept(target: str, tmp_path: Path)
 )
 def test_other_tiles_are_not(change: dict, warps: int, tmp_path: Path):
     assert "_keep_alive" not in translate(tmp_path, source(**change), spec(warps), target="gfx950").text
+
+
+AGAIN = """p = tl.zeros((64, 64), tl.float32)
+    for s in range(K // 32):
+        u = tl.load(x_ptr + i * K + (s * 32 + k)[None, :])
+        v = tl.load(y_ptr + (s * 32 + k)[:, None] * 64 + j)
+        p += tl.dot(u, v)
+    o = o + p"""
+
+
+def test_tiles_are_read_before_those_of_a_later_loop_take_their_place(tmp_path: Path, monkeypatch):
+    text = validated(tmp_path, source(after=AGAIN), spec(4), "gfx950")
+    assert text.count("gl.barrier()") == 1
+    monkeypatch.setattr("translator.pipeline.emit._copied_over", lambda *_: False)
+    with pytest.raises(AssertionError, match="read since the last barrier"):
+        validated(tmp_path, source(after=AGAIN), spec(4), "gfx950")

@@ -28,7 +28,7 @@ class KernelFacts:
     descriptor_layouts: of tensor descriptors' tiles in LDS, by path of the visit or name of the argument. loops: whether
     Triton's final module has one. lds_bytes: of Triton's kernel, 0 where that does not matter; loop_lds: of its loops beside
     rings, by path of loads. given: numbers of the launches that it is translated for, and defaults. loose: whether its text
-    is to be that of other sizes too. Paths are chains of visits of calls that end in the operation's.
+    is to be that of other sizes too; loads_once: whether what is loaded is moved, however little it is. Paths are chains of visits of calls that end in the operation's.
     """
 
     trace: Trace
@@ -49,6 +49,7 @@ class KernelFacts:
     loop_lds: dict[tuple[int, ...], int] = field(default_factory=dict)
     given: tuple[GivenNumbers, ...] = ()
     loose: bool = False
+    loads_once: bool = False
 
     @functools.cached_property
     def given_negative(self) -> frozenset[str]:

@@ -30,7 +30,7 @@ from translator.general.layout_roles import ring_bytes, without_twin
 from translator.general.rule_layouts import GeneralLayout
 from translator.general.ring_depth import STAGES_TRIED
 from translator.general.rules import Before, Fitting, Sample, fitted_layouts, same_layout
-from translator.general.trials import WARPS, Given, Key, Tools, Trials, alike
+from translator.general.trials import WARPS, Given, Key, Loose, State, Tools, Trials, joinable
 from translator.layout.complete import is_complete
 from translator.layout.formulas import Product, fit
 from translator.layout.size_range import Bound, SizeRange
@@ -63,18 +63,26 @@ class GeneralLayouts:
 
 
 def general_layouts(
-    given: Sequence[Given], tiles: Sequence[str], lanes: int, tools: Tools, beside: Sequence[Given] = ()
+    given: Sequence[Given],
+    tiles: Sequence[str],
+    lanes: int,
+    tools: Tools,
+    beside: Sequence[Given] = (),
+    brief: bool = False,
 ) -> tuple[Region, dict[str, GeneralLayouts]] | str:
     """(the sizes that it holds for, what gives the layouts of each launch by its id) of launches that share a text; or why there are none.
 
     tiles: the constexpr parameters that are tile sizes. lanes: of a warp. tools: what traces and translates other launches. beside:
-    launches with other element types or flags, which are among those of the answer where text and formulas do for them too.
+    launches with other element types or flags, which are among those of the answer where text and formulas do for them too. brief: sizes
+    further away than a factor of two are not looked at.
     """
     if given[0].emitted.kernel.laid_out is None:
         return "its loops are split between warps"
     search = _Search(given, tiles, lanes, tools)
     found = search.near()
-    if isinstance(found, str) or isinstance(found := search.settled(search.extended(*found)), str):
+    if isinstance(found, str) or isinstance(
+        found := search.settled([found] if brief else search.extended(*found)), str
+    ):
         return found
     region = found[0].trimmed()
     search.forget()
@@ -150,9 +158,39 @@ class _Search:
         return True
 
     def near(self) -> tuple[Region, Layouts] | str:
-        """The largest region around the launches whose layouts are given."""
+        """The largest region around the launches whose layouts are given, of translations that do without ever more of what sizes decide.
+
+        These end where all is good that Triton takes, up to a factor of four away in one size, and in the region, up to a factor of two.
+        Otherwise those count that have most in their region, and then most that is good.
+        """
         tried = list(dict.fromkeys(p for point in self.points for p in neighbours(point, self.limits)))
-        self._told_apart(tried)
+        far = [other for point in self.points for other in far_alone(point, self.limits)]
+        every = list(dict.fromkeys([*tried, *far]))
+        taken = [p for p in every if all(self.trials.trace(i, p) is not None for i in range(len(self.given)))]
+        keys = [(i, point) for i in range(len(self.given)) for point in every]
+        best: tuple[tuple[int, int], State, tuple[Region, Layouts]] | None = None
+        missing = ""
+        for start in (None, *Loose):
+            if start is not None:
+                self.trials.start(keys, start)
+            self.forget()
+            good = sum(map(self.good, taken))
+            found = self._near(tried) if best is None or good >= best[0][1] else None
+            missing = missing or self.missing
+            if found is None:
+                continue
+            rank = sum(map(found[0].holds, set(tried) & set(taken))), good
+            if best is None or rank > best[0]:
+                best = rank, self.trials.state, found
+            if good == len(taken) and rank[0] == len(set(tried) & set(taken)):
+                break
+        if best is None:
+            return NO_FORMULA if not missing else f"{NO_FORMULA} ({missing})"
+        self.trials.state = best[1]
+        self.forget()
+        return best[2]
+
+    def _near(self, tried: Sequence[Point]) -> tuple[Region, Layouts] | None:
         bounds = self._bounds(tried)
         inside = [point for point in tried if within(bounds, self.names, point)]
         box = largest_box(self.names, self.points, inside, set(filter(self.good, inside)))
@@ -160,22 +198,7 @@ class _Search:
             if (layouts := self.fitted(region := Region(box, bounds))) is not None:
                 return region, layouts
             box = self._smaller(box)
-        return NO_FORMULA if not self.missing else f"{NO_FORMULA} ({self.missing})"
-
-    def _told_apart(self, tried: Sequence[Point]) -> None:
-        """Tell apart what has different layouts nearby, and loosen what differs in more than layouts, each if more of what Triton takes
-        is then good, up to a factor of four away."""
-        far = [other for point in self.points for other in far_alone(point, self.limits)]
-        every = list(dict.fromkeys([*tried, *far]))
-        keys = [(i, point) for i in range(len(self.given)) for point in every]
-        for loose in (False, True):
-            good = sum(map(self.good, every))
-            if good == sum(all(self.trials.trace(i, point) for i in range(len(self.given))) for point in every):
-                return
-            known = self.trials.state
-            self.trials.start(keys, loose)
-            if sum(map(self.good, every)) <= good:
-                self.trials.state = known
+        return None
 
     def _bounds(self, tried: Sequence[Point]) -> tuple[Bound, ...]:
         good = {point for point in tried if self.good(point)}
@@ -248,7 +271,7 @@ class _Search:
         None where nothing does, its text is another one, or more would be asked of all launches."""
         number = self.trials.add(other)
         first, own = self.trials.own[0], self.trials.own[number]
-        same = alike(first, own, joined=True) and _asks_no_more(own, first, self.given[0].spec)
+        same = joinable(first, own) and _asks_no_more(own, first, self.given[0].spec)
         ends = some([point for point in corners(region.box) if region.holds(point)], NEW_CORNERS)
         tried = dict.fromkeys([*ends, *some(region.points(), OF_OTHER_TYPES)])
         if same and all([self.trials.at(number, point) is not None for point in tried]) and self._deep_too(number):

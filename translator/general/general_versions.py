@@ -9,13 +9,13 @@ from translator.general.box import Region
 from translator.general.general_kernels import DEPTH_DIFFERS, NO_FORMULA, GeneralLayouts, general_layouts
 from translator.general.other_flags import launches_of_other_flags
 from translator.general.other_types import launches_of_other_types
+from translator.general.other_texts import tile_sizes, with_other_texts
 from translator.general.ring_depth import ring_depth
-from translator.general.trials import WARPS, Given, Tools, alike, with_sizes
+from translator.general.trials import WARPS, Given, Tools, joinable, with_sizes
 from translator.general.written_kernel import as_written
 from translator.layout.size_range import SizeRange
 from translator.memory.traced_launch import TracedLaunch
 from translator.rewrite.configuration import Key
-from translator.rewrite.contracts import shape_parameters
 from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.kernel_family import KernelVersion
 from translator.rewrite.merge import joined
@@ -35,31 +35,48 @@ def general_versions(
     out, more, notes = list(versions), [], []
     for name in dict.fromkeys(v.loaded.qualname for v in versions):
         own = [i for i, v in enumerate(versions) if v.loaded.qualname == name]
+        tools = tools.remembering
         found = _general([versions[i] for i in own], [traces[i] for i in own], lanes, tools)
-        if isinstance(found, str):
-            notes.append(f"{name} holds for the launches given: {found}")
-            continue
+        why, found = (found, []) if isinstance(found, str) else ("", found)
+        if len(own) == 1:
+            first = versions[own[0]]
+            found = with_other_texts(found or [first], lambda spec: _alone(first, spec, lanes, tools), tools)
+            found = found if len(found) > 1 or not why else []
         for i, version in zip(own, found):
             out[i] = version
         more += found[len(own) :]
-        beside = told_beside(found[0].spec, found)
-        notes.append(f"{name} holds for {told(found[0])}{beside and f'; for {beside} as well'}")
+        beside = told_beside(found[0].spec, found) if found else ""
+        others = "".join(f"; or for {told(version)}" for version in found if version.apart)
+        sizes = f"the launches given: {why}" if why else told(found[0])
+        notes.append(f"{name} holds for {sizes}{beside and f'; for {beside} as well'}{others}")
     return [*out, *more], tuple(notes)
 
 
+def _alone(version: KernelVersion, spec: LaunchSpec, lanes: int, tools: Tools) -> KernelVersion | None:
+    """A version for other sizes with a general text of its own, or for these alone; None where they are refused."""
+    other = _other(spec, tools)
+    if other is None:
+        return None
+    emitted, traced = other
+    version = replace(version, spec=spec, emitted=emitted, num_warps=traced.num_warps, apart=True)
+    found = _general([version], [traced], lanes, tools, brief=True)
+    return version if isinstance(found, str) else found[0]
+
+
 def _general(
-    versions: Sequence[KernelVersion], traces: Sequence[TracedLaunch], lanes: int, tools: Tools
+    versions: Sequence[KernelVersion], traces: Sequence[TracedLaunch], lanes: int, tools: Tools, brief: bool = False
 ) -> list[KernelVersion] | str:
     """The launches of one kernel with formulas for layouts, and for the depth of its rings if there is one, then those with other
-    element types and flags; or why it has none."""
+    element types and flags; or why it has none. brief: these are not looked for, nor sizes further away than a factor of two.
+    """
     samples = [(version.emitted, traced) for version, traced in zip(versions, traces)]
     depth = ring_depth(samples, lambda spec: _other(spec, tools))
     if depth is not None:
         apart = [replace(v, emitted=depth.taken_out(v.emitted, traced)) for v, traced in zip(versions, traces)]
-        found = _of_depth(apart, traces, lanes, replace(tools, depth=depth))
+        found = _of_depth(apart, traces, lanes, replace(tools, depth=depth), brief)
         if found != DEPTH_DIFFERS:
             return found
-    return _of_depth(versions, traces, lanes, tools)
+    return _of_depth(versions, traces, lanes, tools, brief)
 
 
 def _other(spec: LaunchSpec, tools: Tools) -> tuple[EmittedKernel, TracedLaunch] | None:
@@ -70,21 +87,21 @@ def _other(spec: LaunchSpec, tools: Tools) -> tuple[EmittedKernel, TracedLaunch]
 
 
 def _of_depth(
-    versions: Sequence[KernelVersion], traces: Sequence[TracedLaunch], lanes: int, tools: Tools
+    versions: Sequence[KernelVersion], traces: Sequence[TracedLaunch], lanes: int, tools: Tools, brief: bool
 ) -> list[KernelVersion] | str:
     """`_general` with the depth of rings as `tools` have it."""
     tiles = tile_sizes(versions)
     groups: list[list[KernelVersion]] = []
     for version in versions:
-        group = next((g for g in groups if alike(g[0].emitted, version.emitted, joined=True)), None)
+        group = next((g for g in groups if joinable(g[0].emitted, version.emitted)), None)
         groups.append([version]) if group is None else group.append(version)
     region: Region | None = None
     made: dict[str, GeneralLayouts] = {}  # by the launch
     traced = {v.spec.id: trace for v, trace in zip(versions, traces)}
-    beside = {group[0].spec.id: _beside(group, traced[group[0].spec.id], tools) for group in groups}
+    beside = {group[0].spec.id: [] if brief else _beside(group, traced[group[0].spec.id], tools) for group in groups}
     for group in groups:
         others = [_given(*other) for other in beside[group[0].spec.id]]
-        found = general_layouts([_given(v, traced[v.spec.id]) for v in group], tiles, lanes, tools, others)
+        found = general_layouts([_given(v, traced[v.spec.id]) for v in group], tiles, lanes, tools, others, brief)
         if isinstance(found, str):
             return found
         region = found[0] if region is None else _common(region, found[0])
@@ -129,7 +146,7 @@ def _with_layouts(
     shared = tuple(size for size in box if size.name in used | bounded or size.least < size.most)
     if (
         region is None
-        or not used & {size.name for size in shared}
+        or not (used & {size.name for size in shared} or any(size.least < size.most for size in shared))
         or any(v.configuration[key] not in size for v in versions for key, size in _keys(v, shared))
     ):
         return NO_FORMULA
@@ -147,7 +164,7 @@ def _with_layouts(
 
 def told(version: KernelVersion) -> str:
     """The sizes that a version holds for."""
-    return ", ".join(map(str, version.limits))
+    return ", ".join(map(str, version.limits)) or version.spec.id.partition(" with ")[2]
 
 
 def tried_corners(version: KernelVersion) -> list[LaunchSpec]:
@@ -158,10 +175,11 @@ def tried_corners(version: KernelVersion) -> list[LaunchSpec]:
     own = {key.name: value for key, value in version.configuration.items()}
     region = Region(version.holds_for, version.bounds)
     ranked = sorted(region.points(), key=lambda point: sum(value.bit_length() for value in point))
+    asked = {version.spec.id: version.spec} if version.apart else {}
     every = [dict(zip((size.name for size in version.holds_for), point)) for point in (*ranked[:1], *ranked[-1:])]
     tried = [(sizes, {}) for sizes in every if any(own[name] != value for name, value in sizes.items())]
     tried += [(sizes, {stages.name: stages.most}) for stages in version.stages for sizes in every[:1]]
-    out = {}
+    out = asked
     for sizes, stages in tried:
         spec = with_sizes(version.spec, {WARPS: version.num_warps} | sizes)
         text = ", ".join(f"{name}={value}" for name, value in (sizes | stages).items())
@@ -186,15 +204,4 @@ def _given(version: KernelVersion, traced: TracedLaunch) -> Given:
     return Given(version.spec, traced, version.emitted, version.num_warps, widths)
 
 
-def tile_sizes(versions: Sequence[KernelVersion]) -> list[str]:
-    """The tile sizes: powers of two in all launches, on which shapes depend."""
-    shapes = shape_parameters(versions[0].loaded.fn)
-    named = [name for name in versions[0].spec.constexprs if name in shapes]
-    return [name for name in named if all(_is_size(v.spec.constexprs.get(name)) for v in versions)]
-
-
-def _is_size(value: object) -> bool:
-    return type(value) is int and value > 1 and value & (value - 1) == 0
-
-
-__all__ = ["general_versions", "tile_sizes", "told", "tried_corners"]
+__all__ = ["general_versions", "told", "tried_corners"]

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from translator.frontend.anchors import Anchors, PlacedOp, TensorType
+from translator.general.rows_once import with_rows_once
 from translator.memory.operands import OperandInLds
 from translator.memory.staging import Staged
 from translator.memory.traced_launch import TracedLaunch
@@ -116,14 +117,16 @@ def told_apart(launch: TracedLaunch, known: Classes) -> TracedLaunch:
     return replace(launch, anchors=_anchors(launch, moved), staging=staging, operands_in_lds=in_lds)
 
 
-def loosened(launch: TracedLaunch) -> TracedLaunch:
+def loosened(launch: TracedLaunch, rows_once: bool) -> TracedLaunch:
     """The launch without what Triton's passes decided by sizes and a kernel can do without: which operands go through LDS, where a
     conversion has the same lanes read what others hold, and where arithmetic on indices and masks lies. What then lies where nothing
-    asks for it has a twin of its own."""
+    asks for it has a twin of its own. rows_once: nor where rows lie (`translator.general.rows_once`)."""
     ops = launch.anchors.ops
     kept = {op.path for op in ops if _is_chosen(op)}
-    anchors = Anchors.of(op for op in ops if op.path in kept or not _is_arithmetic_on_indices(op))
-    return replace(launch, anchors=anchors, operands_in_lds={}, loose=True)
+    left = [op for op in ops if op.path in kept or not _is_arithmetic_on_indices(op)]
+    if rows_once:
+        left = with_rows_once(left, {op.path for op in ops if op.name == "tt.load"}, launch)
+    return replace(launch, anchors=Anchors.of(left), operands_in_lds={}, loose=True, loads_once=rows_once)
 
 
 def _is_arithmetic_on_indices(op: PlacedOp) -> bool:

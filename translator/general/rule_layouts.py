@@ -61,13 +61,15 @@ class Argument(Protocol):
 
 @dataclass(frozen=True)
 class Numbers:
-    """One number, or a list of them."""
+    """One number, or a list of them; there is no value where one of them is less than 1."""
 
     formulas: tuple[Formula, ...]
     listed: bool = True
 
-    def value(self, sizes: Sizes) -> int | list[int]:
+    def value(self, sizes: Sizes) -> int | list[int] | None:
         found = [formula.at(sizes) for formula in self.formulas]
+        if not all(found):
+            return None
         return found if self.listed else found[0]
 
     def text(self, spelled: Spelling) -> str:
@@ -155,8 +157,9 @@ class ByBases:
 
     def value(self, sizes: Sizes) -> Any:
         found = self.layout.at(sizes)
-        shape = tuple(self.shape.value(sizes))  # type: ignore[arg-type]
-        return as_gluon(linear(found, shape)) if isinstance(found, Blocked) and not found.ctas else None
+        shape = self.shape.value(sizes)
+        known = isinstance(found, Blocked) and not found.ctas and shape is not None
+        return as_gluon(linear(found, tuple(shape))) if known else None  # type: ignore[arg-type]
 
     def text(self, spelled: Spelling) -> str:
         return f"gl.to_linear_layout({self.name}, {self.shape.text(spelled)})"

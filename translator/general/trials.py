@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-
-import libcst as cst
+from enum import Enum
 
 from translator.general.box import Point
+from translator.general.converted_texts import in_words_of
+from translator.general.detours import without_detours
 from translator.general.layout_roles import Classes, Roles, classes, loosened, roles, told_apart
 from translator.general.ring_depth import RingDepth, STAGES_TRIED, with_stages
 from translator.memory.traced_launch import TracedLaunch
-from translator.rewrite.emitted import EmittedKernel, LaidOut
-from translator.rewrite.gluon_function import GluonFunction
+from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.merge import merge_plain
-from translator.rewrite.tree_walk import called, mapped, same
 from translator.source.launch_spec import LaunchSpec
 
 WARPS = "num_warps"
 Moved = frozenset[tuple[str, str]]  # pointer variables whose base moves from tile to tile, with their functions
 
 Key = tuple[int, Point]  # a launch that is asked for, by number, with other sizes
-State = tuple[bool, Classes, list[EmittedKernel], dict[Key, EmittedKernel | None]]
+State = tuple["Loose", Classes, list[EmittedKernel], dict[Key, EmittedKernel | None]]
+
+
+class Loose(Enum):
+    """What of Triton's decisions translations for other sizes do without."""
+
+    NOTHING = 0
+    PLACES = 1  # those of `layout_roles.loosened`, and layouts that values only pass through
+    ROWS = 2  # and those on where rows lie
 
 
 @dataclass(frozen=True)
@@ -45,12 +51,25 @@ class Tools:
     write: Callable[[TracedLaunch, Moved], EmittedKernel | None]
     depth: RingDepth | None = None
 
+    @property
+    def remembering(self) -> Tools:
+        """The same, but that launches which differ in their values alone are traced once."""
+        known: dict[str, TracedLaunch | None] = {}
+
+        def trace(spec: LaunchSpec) -> TracedLaunch | None:
+            key = repr((spec.kernel, spec.signature, spec.constexprs, spec.attrs, spec.options))
+            if key not in known:
+                known[key] = self.trace(spec)
+            return known[key]
+
+        return replace(self, trace=trace)
+
 
 class Trials:
     """names: of the sizes, the number of warps last."""
 
     def __init__(self, given: Sequence[Given], names: Sequence[str], tools: Tools):
-        self.given, self.names, self.tools, self.loose = list(given), names, tools, False
+        self.given, self.names, self.tools, self.loose = list(given), names, tools, Loose.NOTHING
         self.points: list[Point] = list(map(self._point, given))
         self.traced: dict[Key, TracedLaunch | None] = {
             (i, point): g.traced for i, (g, point) in enumerate(zip(given, self.points))
@@ -85,9 +104,9 @@ class Trials:
             self.traced.pop(key, None)
         self.deeper = {key: emitted for key, emitted in self.deeper.items() if key[0] != number}
 
-    def start(self, beside: Iterable[Key], loose: bool = False) -> None:
-        """Forget all translations; those to come tell apart what has different layouts in one of the launches `beside`. loose: they are
-        of launches that are `loosened`."""
+    def start(self, beside: Iterable[Key], loose: Loose = Loose.NOTHING) -> None:
+        """Forget all translations; those to come tell apart what has different layouts in one of the launches `beside`, and do without
+        what is `loose`."""
         self.loose = loose
         samples: list[Roles] = [roles(self._seen(g.traced)) for g in self.given]
         samples += [roles(self._seen(traced)) for key in beside if (traced := self.trace(*key)) is not None]
@@ -106,7 +125,7 @@ class Trials:
         self.loose, self.classes, self.own, self.found = state
 
     def _seen(self, traced: TracedLaunch) -> TracedLaunch:
-        return loosened(traced) if self.loose else traced
+        return traced if self.loose is Loose.NOTHING else loosened(traced, self.loose is Loose.ROWS)
 
     def trace(self, i: int, point: Point) -> TracedLaunch | None:
         if (i, point) not in self.traced:
@@ -118,8 +137,7 @@ class Trials:
         if (i, point) not in self.found:
             traced = self.trace(i, point)
             emitted = None if traced is None else self._written(traced, i, None)
-            same = emitted is not None and alike(self.own[i], emitted)
-            self.found[i, point] = emitted if same else None
+            self.found[i, point] = None if emitted is None else in_words_of(self.own[i], emitted)
         return self.found[i, point]
 
     def staged(self, i: int, point: Point, stages: int = STAGES_TRIED[-1]) -> EmittedKernel | None:
@@ -128,8 +146,7 @@ class Trials:
             traced = self.trace(i, point)
             traced = None if traced is None else self.tools.trace(with_stages(traced.spec, stages))
             emitted = None if traced is None else self._written(traced, i, None)
-            same = emitted is not None and alike(self.own[i], emitted)
-            self.deeper[i, point, stages] = emitted if same else None
+            self.deeper[i, point, stages] = None if emitted is None else in_words_of(self.own[i], emitted)
         return self.deeper[i, point, stages]
 
     def good(self, point: Point) -> bool:
@@ -139,56 +156,22 @@ class Trials:
         """A launch translated with its roles told apart, in the words of the one with number `i`; known: its translation without."""
         apart, depth = told_apart(self._seen(traced), self.classes), self.tools.depth
         emitted = known if apart is traced and known is not None else self.tools.write(apart, self.moved[i])
+        if emitted is not None and self.loose is not Loose.NOTHING:
+            emitted = without_detours(emitted)
         return emitted if depth is None or emitted is None else depth.taken_out(emitted, traced)
 
 
-def alike(one: EmittedKernel, other: EmittedKernel, joined: bool = False) -> bool:
-    """Whether two translations differ in nothing but what their layouts are, where values are converted to these, and what is checked
-    before a launch; joined: or in nothing but layouts and what one text can say for both."""
+def joinable(one: EmittedKernel, other: EmittedKernel) -> bool:
+    """Whether two translations differ in nothing but layouts and what one text can say for both."""
     mine, theirs = one.kernel.laid_out, other.kernel.laid_out
     if mine is None or theirs is None or mine.added != theirs.added:
         return False
-    if mine.function.text != theirs.function.text:
-        one_text = merge_plain(mine.function, theirs.function) is not None if joined else _converted_alike(mine, theirs)
-        if not one_text:
-            return False
+    if mine.function.text != theirs.function.text and merge_plain(mine.function, theirs.function) is None:
+        return False
     if [name for name, _ in mine.constants] != [name for name, _ in theirs.constants]:
         return False
     helpers = [[(h.name, h.text) for h in emitted.helpers] for emitted in (one, other)]
     return helpers[0] == helpers[1]
-
-
-def _converted_alike(mine: LaidOut, theirs: LaidOut) -> bool:
-    """Whether two texts differ in nothing but where values change their layouts: that is a matter of cost, not of meaning."""
-    return same(_without_conversions(mine.function), _without_conversions(theirs.function))
-
-
-@lru_cache(maxsize=1024)
-def _without_conversions(function: GluonFunction) -> cst.CSTNode:
-    """`x` for each `gl.convert_layout(x, layout)`, and the operands of a product in the order of its parameters: which is read first
-    depends on where it lies."""
-
-    def change(node: cst.CSTNode) -> cst.CSTNode | None:
-        if called(node) in _PRODUCTS:
-            changed = tuple(mapped(arg, change) for arg in node.args)  # type: ignore[attr-defined]
-            return node.with_changes(args=_in_order(changed, _PRODUCTS[called(node)]))
-        if called(node) != "convert_layout" or not node.args:  # type: ignore[attr-defined]
-            return None
-        return mapped(node.args[0].value, change)  # type: ignore[attr-defined]
-
-    return mapped(function.node, change)
-
-
-_SCALED = ("a", "b", "a_format", "b_format", "acc")
-_PRODUCTS = dict.fromkeys(("mfma", "wmma", "dot_fma"), ("a", "b", "acc")) | {"multiply_fp8": _SCALED}
-
-
-def _in_order(args: Sequence[cst.Arg], parameters: Sequence[str]) -> tuple[cst.Arg, ...]:
-    """`a, acc=c, b=b`  ->  `a, b, c`"""
-    named = {arg.keyword.value: arg for arg in args if arg.keyword is not None}
-    operands = [arg for arg in args if arg.keyword is None]
-    operands += [cst.Arg(named.pop(name).value) for name in parameters[len(operands) :] if name in named]
-    return (*operands, *named.values())
 
 
 def with_sizes(spec: LaunchSpec, sizes: dict[str, int]) -> LaunchSpec:
@@ -197,4 +180,4 @@ def with_sizes(spec: LaunchSpec, sizes: dict[str, int]) -> LaunchSpec:
     return replace(spec, constexprs=spec.constexprs | tiles, options=spec.options | {WARPS: sizes[WARPS]}, values={})
 
 
-__all__ = ["Given", "Key", "Tools", "Trials", "WARPS", "alike", "with_sizes"]
+__all__ = ["Given", "Key", "Loose", "State", "Tools", "Trials", "WARPS", "joinable", "with_sizes"]

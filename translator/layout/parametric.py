@@ -84,9 +84,10 @@ class ParametricLayout:
         """None: it is spelled by its constructor."""
         return ()
 
-    def at(self, sizes: Sizes) -> Layout:
-        """The layout of a launch with these sizes."""
-        return _with_entries(self.layout, [formula.at(sizes) for formula in self.formulas])
+    def at(self, sizes: Sizes) -> Layout | None:
+        """The layout of a launch with these sizes; None where an entry would be less than 1."""
+        entries = [formula.at(sizes) for formula in self.formulas]
+        return None if 0 in entries else _with_entries(self.layout, entries)
 
     def written(self, spelled: Callable[[str], str]) -> Layout:
         """The layout, whose entries are spelled as formulas. spelled: how a size is written."""

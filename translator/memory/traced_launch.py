@@ -63,6 +63,7 @@ class TracedLaunch:
     loop_lds: dict[tuple[int, ...], int] = field(default_factory=dict)  # beside rings, where the data mover could
     given: tuple[GivenNumbers, ...] = ()  # of the launches that share its text
     loose: bool = False  # whether its text is to be that of other sizes too
+    loads_once: bool = False  # whether what is loaded is moved, however little it is
 
 
 def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None, padded: bool = True) -> TracedLaunch:

@@ -14,7 +14,7 @@ from translator.choices.chosen import Choices
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import is_index
 from translator.gluon.printer import lines, written
-from translator.gluon.tree import ONE, Assign, Binary, Choose, Current, Line, Node, Number, Previous, as_lines
+from translator.gluon.tree import ONE, Assign, Barrier, Binary, Choose, Current, Line, Node, Number, Previous, as_lines
 from translator.layout.names import LayoutNames
 from translator.pipeline import multicast, counts, early_refill, l2, once, refill, repeated, slices, unroll
 from translator.pipeline.loop import PipelinedLoop, Ring
@@ -183,7 +183,7 @@ def announce(record: Record, facts: FunctionFacts, loops: FunctionLoops, decided
     record.obligations |= plan.assumed | loop.assumed
 
 
-def emit_around(site: LoopSite, loop: PipelinedLoop, s: ast.For) -> None:
+def emit_around(site: LoopSite, loops: FunctionLoops, loop: PipelinedLoop, s: ast.For) -> None:
     """The loop's header, and what stands before and behind the loop."""
     plan, source = loop.plan, site.facts.source
     first = source.first_line(s)
@@ -193,7 +193,7 @@ def emit_around(site: LoopSite, loop: PipelinedLoop, s: ast.For) -> None:
     if plan.once:
         site.edits.append((before, before, _block(gap, outer)))
         site.edits.append((source.span(s)[0], source.span(s.iter)[1], once.header(site.emit, loop)))
-        loop.end = tuple(_after(site, loop))
+        loop.end = tuple(_after(site, loops, loop))
         return
     if loop.first:
         start, end = source.span(s.target)[0], source.span(s.iter)[1]
@@ -212,7 +212,7 @@ def emit_around(site: LoopSite, loop: PipelinedLoop, s: ast.For) -> None:
     first_lines = [*_block(gap, outer).splitlines(), *lines(loop.before, outer), ""]
     site.edits.append((before, before, "".join(f"{line}\n" for line in first_lines)))
     loop.end = tuple(_tail(site.emit, site.convert, site.names, loop))
-    loop.after = tuple(_after(site, loop))
+    loop.after = tuple(_after(site, loops, loop))
 
 
 def _chosen(plan: PipelinePlan, loop: PipelinedLoop) -> str:
@@ -330,11 +330,25 @@ def _computed_here(facts: FunctionFacts, loop: PipelinedLoop, s: ast.stmt) -> bo
     return facts.webs.of_definition[(s, target.id)] in loop.plan.on_both_sides
 
 
-def _after(site: LoopSite, loop: PipelinedLoop) -> list[Node]:
+def _after(site: LoopSite, loops: FunctionLoops, loop: PipelinedLoop) -> list[Node]:
     waited = loop.copies and not loop.specialized and not loop.written_out and not loop.plan.once
     why = Line("# Copies past the last tile must not land in LDS that is used for something else.")
     last = [why, *wait_for(site.record, loop, Number("0"))] if waited else []
+    if _copied_over(site.facts, loops, loop):
+        last = [Line("# Every warp is done with the tiles before others are copied to their place."), Barrier()]
     return [*last, *as_lines(_lines_after(site, loop, waited))]
+
+
+def _copied_over(facts: FunctionFacts, loops: FunctionLoops, loop: PipelinedLoop) -> bool:
+    """Whether another loop may copy to the place of tiles that were read without a barrier, and no wait is between them: nothing is left
+    to wait for behind a loop that is written out."""
+    plain = facts.kernel.target.relaxed_lds_reads and facts.kernel.num_warps > 1
+    if not (plain and loop.written_out and loop.copies):
+        return False
+    own = loop.plan.loop
+    around = [n for n in facts.nodes if isinstance(n, (ast.For, ast.While)) and n is not own and own in ast.walk(n)]
+    others = [other.plan.loop for other in loops.pipelined.values() if other.copies]
+    return any(n.lineno > own.lineno or any(n in ast.walk(a) for a in around) for n in others)
 
 
 def _lines_after(site: LoopSite, loop: PipelinedLoop, waited: bool) -> list[str]:

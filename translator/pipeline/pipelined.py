@@ -83,7 +83,7 @@ class PipelinedFunction(FunctionRewriter):
         emit_body(self.loop_site, loop, s)
         self.loops = self.loops[:-1]
         self.demanded.again |= loop.end_round()
-        emit_around(self.loop_site, loop, s)
+        emit_around(self.loop_site, self.of_loops, loop, s)
         self.written_loops.append(loop)
 
     def permuted_tile(self, data: ast.expr, order: tuple[int, ...], layout: Layout) -> Written | None:

@@ -117,6 +117,8 @@ def _planned(
     # Triton's pipeliner peels such a loop until nothing is left of it.
     descending = step is not None and int_of(facts, step) < 0
     few = trips is not None and not descending and 0 < trips <= fetch.buffers + (not fetch.copies) and bool(staged)
+    if facts.kernel.loose:  # with other sizes it has another number of iterations
+        few = False
     written_out = trips if few and decided.choices.keeps_loops and not _leaks(facts, loop) else None
     if written_out is not None and held:
         return _plan(facts, decided, loop, staged)  # written out, the loads stand one after the other

@@ -214,10 +214,14 @@ def within(kernel: str, limits: Sequence[SizeRange | Bound]) -> list[str]:
     """The statement that refuses sizes outside the ranges and bounds that layouts were tried for."""
     if not limits:
         return []
-    tests = [limit.condition(_size) for limit in limits]
-    tests = [f"({test})" if " and " in test and len(tests) > 1 else test for test in tests]
+    tests = [f"({test})" if " and " in test and len(limits) > 1 else test for test in conditions(limits)]
     message = f"{kernel} is translated for {', '.join(map(str, limits))}"
     return [f"gl.static_assert({' and '.join(tests)}, {quoted(message)})"]
+
+
+def conditions(limits: Sequence[SizeRange | Bound]) -> list[str]:
+    """Limits as expressions of device code."""
+    return [limit.condition(_size) for limit in limits]
 
 
 def _size(name: str) -> str:

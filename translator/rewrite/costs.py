@@ -39,7 +39,9 @@ def small_load(facts: FunctionFacts, is_cheap: Cheap, node: ast.Call) -> bool:
 
 
 def is_small(facts: FunctionFacts, fact: TensorFact) -> bool:
-    """Whether a tensor has less than an element per thread."""
+    """Whether a tensor has less than an element per thread, where that is to matter."""
+    if facts.kernel.loads_once:
+        return False
     return math.prod(fact.shape) < facts.kernel.num_warps * facts.kernel.target.warp_size
 
 

@@ -29,6 +29,7 @@ from translator.rewrite.configuration import (
 from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.gluon_function import JIT, LINE_LENGTH, Block, GluonFunction, Statement, definitions
 from translator.rewrite.gluon_function import first_after_gap, formatted, statements, wrapped
+from translator.rewrite.handed_on import Ranged, call_of, filled, passed_on, picked_by_ranges
 from translator.rewrite.helper_pool import Helper, HelperPool
 from translator.rewrite.persistent import for_tiles, persistent
 from translator.rewrite.tree_walk import same
@@ -50,6 +51,7 @@ class KernelVersion:
     bounds: tuple[contracts.Bound, ...] = ()
     stages: tuple[contracts.SizeRange, ...] = ()  # what `num_stages` may be, where the depth of rings follows from it
     like: LaunchSpec | None = None  # the launch that was asked for, of which this one has other types or flags
+    apart: bool = False  # whether it has a text of its own, for other sizes than those asked for
 
     @property
     def limits(self) -> tuple[contracts.SizeRange | contracts.Bound, ...]:
@@ -88,7 +90,7 @@ def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
     for version in versions:
         function, placed = pool.place(version.emitted)
         for number, (known, members, helpers) in enumerate(groups):
-            if (joined := merge.merge(known, function)) is not None:
+            if members[0].limits == version.limits and (joined := merge.merge(known, function)) is not None:
                 groups[number] = (joined, [*members, version], [*helpers, *placed.values()])
                 break
         else:
@@ -99,14 +101,17 @@ def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
         notes.append(
             f"{name}: device code cannot tell {', '.join(v.spec.id for v in untold)} from earlier launches, whose translation serves it"
         )
-    keys = distinguishing_keys([[v.configuration for v in members] for _, members, _ in groups]) or ()
+    ranged = len({v.limits for v in versions}) > 1
+    keys = () if ranged else distinguishing_keys([[v.configuration for v in members] for _, members, _ in groups]) or ()
     members = [Member(function, tuple(v), tuple(helpers)) for function, v, helpers in groups]
-    contract = _contract(members, keys)
+    contract = RunTimeContract.of([v.emitted.record for v in versions]) if ranged else _contract(members, keys)
     known = {key for v in versions for key in v.configuration} - (
         {CTAS} - set(common_keys(v.configuration for v in versions))
     )
     if len(members) == 1:
         before, function = (), members[0].checked(name)
+    elif ranged:
+        before, function = picked_by_ranges(name, [m.ranged(name) for m in members], pool.taken)
     elif len(alike := _alike(members)) == 1:
         before, function = _one_kernel(name, members, keys)
     else:
@@ -192,10 +197,18 @@ class Member:
 
     def checked(self, kernel: str) -> GluonFunction:
         """The function with its contract at the top."""
+        return with_assertions(self.function, contracts.within(kernel, self.versions[0].limits) + self._others(kernel))
+
+    def ranged(self, kernel: str) -> Ranged:
+        """The function for what picks among several by sizes, with the rest of its contract at the top."""
+        function = with_assertions(self.function, self._others(kernel))
+        return Ranged(function, self.versions[0].limits, added_parameters(self.versions[0], function))
+
+    def _others(self, kernel: str) -> list[str]:
+        """What is asserted beside limits of sizes."""
         ranges, every = self.versions[0].holds_for, self.configurations
         elsewhere = [key for key in common_keys(every) if key.name in {size.name for size in ranges}]
-        limits = contracts.within(kernel, self.versions[0].limits)
-        return with_assertions(self.function, limits + contracts.assertions(kernel, self.needs, every, elsewhere))
+        return contracts.assertions(kernel, self.needs, every, elsewhere)
 
 
 def with_assertions(function: GluonFunction, assertions: Sequence[str]) -> GluonFunction:
@@ -341,10 +354,10 @@ def _dispatcher(
             before += table
         before.append((for_tiles(function.called(private), tiles).defined(JIT),))
         test = any_of(tested, [row for member in group for row in member.rows(tested)])
-        test = f"if {test}:" if len(test) < LINE_LENGTH - 12 else f"if ({_filled(test)}):"
+        test = f"if {test}:" if len(test) < LINE_LENGTH - 12 else f"if ({filled(test)}):"
         lines += [
             ("else:" if both else f"el{test}") if number else test,
-            _call(private, _passed_on(for_tiles(function, tiles), own)),
+            call_of(private, passed_on(for_tiles(function, tiles), own)),
         ]
     if not both:
         message = contracts.quoted(contracts.translated_for(name, tested, rows))
@@ -363,27 +376,6 @@ def _public(members: list[Member]) -> tuple[GluonFunction, set[str]]:
         return first, set()
     own = set().union(*(added_parameters(m.versions[0], m.function) for m in members))
     return first.without_parameters(own)[0], own
-
-
-def _passed_on(function: GluonFunction, own: set[str]) -> list[str]:
-    """The arguments that hand everything on but for the private kernel's own."""
-    named = {p.name.value for p in function.node.params.kwonly_params}
-    given = [p.name.value for p in function.parameters if p.name.value not in own]
-    return [f"{name}={name}" if name in named else name for name in given]
-
-
-def _filled(condition: str) -> str:
-    """A long condition, one term per line, inside parentheses."""
-    return "\n        " + condition.replace(" and ", "\n        and ").replace(" or ", "\n        or ") + "\n    "
-
-
-def _call(name: str, arguments: Sequence[str]) -> str:
-    """A call in a branch, its arguments filling lines as a signature does."""
-    line = f"    {name}({', '.join(arguments)})"
-    if len(line) <= LINE_LENGTH - 8:
-        return line
-    filled = textwrap.wrap(", ".join(arguments), LINE_LENGTH - 12)
-    return "\n".join([f"    {name}(", *(f"        {part}" for part in filled), "    )"])
 
 
 def _private_name(name: str, keys: Sequence[Key], rows: Sequence[tuple], taken: set[str]) -> str:

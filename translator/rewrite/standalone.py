@@ -112,8 +112,8 @@ def header(families: Sequence[Family], facts: SourceFacts) -> str:
     ]
     for family in families:
         for version in family.versions:
-            if version.like is not None:
-                continue  # told with the launch that it is like
+            if version.like is not None or version.apart:
+                continue  # told with the launch that it is like, or with its layouts
             lines.append(f"# {family.name}: {describe_launch(version)}")
             beside = told_beside(version.spec, family.versions)
             lines += [f"#   and {beside} as well"] if beside else []

@@ -50,7 +50,8 @@ def _is_tree(kind: type) -> bool:
     return issubclass(kind, cst.CSTNode)
 
 
-def _children(node: cst.CSTNode) -> list[cst.CSTNode]:
+def children(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """The parts of a node that are code, in the order of the text."""
     found: list[cst.CSTNode] = []
     for name in _fields(node.__class__):
         value = getattr(node, name)
@@ -67,7 +68,7 @@ def walk(node: cst.CSTNode) -> Iterator[Any]:
     while todo:
         found = todo.pop()
         yield found
-        todo += reversed(_children(found))
+        todo += reversed(children(found))
 
 
 def lines(block: cst.CSTNode) -> Iterator[cst.SimpleStatementLine]:
@@ -75,7 +76,7 @@ def lines(block: cst.CSTNode) -> Iterator[cst.SimpleStatementLine]:
     if isinstance(block, cst.SimpleStatementLine):
         yield block
     elif not isinstance(block, (cst.BaseExpression, cst.FunctionDef, cst.ClassDef)):
-        for child in _children(block):
+        for child in children(block):
             yield from lines(child)
 
 
@@ -123,7 +124,7 @@ def structure(node: cst.CSTNode) -> Iterator[Any]:
     """A statement or a block, and all in it but small statements and expressions, in the order of the text."""
     yield node
     if not isinstance(node, (cst.BaseExpression, cst.SimpleStatementLine, cst.SimpleStatementSuite)):
-        for child in _children(node):
+        for child in children(node):
             yield from structure(child)
 
 

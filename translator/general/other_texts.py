@@ -1,0 +1,92 @@
+"""Texts of a kernel for sizes near those of its launch that the text of the launch does not hold for.
+
+Triton's passes pipeline a loop for some sizes and not for others, or copy other tiles to LDS: no layout makes one text of these. Each text
+has limits of its own, and the kernel picks the one whose limits hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from translator.general.box import Point, neighbours
+from translator.general.trials import WARPS, Tools, with_sizes
+from translator.layout.size_range import SizeRange
+from translator.rewrite.contracts import shape_parameters
+from translator.rewrite.kernel_family import KernelVersion
+from translator.source.launch_spec import LaunchSpec
+
+MOST_WARPS = 16
+LARGEST_TILE = 65536  # elements along one dimension
+MOST_TEXTS = 3  # beside that of the launch: each takes a search
+
+
+def with_other_texts(
+    found: list[KernelVersion], alone: Callable[[LaunchSpec], KernelVersion | None], tools: Tools
+) -> list[KernelVersion]:
+    """The versions of a launch, with those for sizes within a factor of two of its own, and for other numbers of warps, that they do
+    not hold for.
+
+    alone: gives the version for other sizes.
+    """
+    first = found[0]
+    tiles = tile_sizes([first])
+    own = (*(first.spec.constexprs[name] for name in tiles), first.num_warps)
+    names, texts = (*tiles, WARPS), [_told_whole(first, (*tiles, WARPS), own)]
+    for point in _near(own):
+        if len(texts) > MOST_TEXTS:
+            break
+        sizes = dict(zip(names, point))
+        if any(takes(text, sizes) for text in texts):
+            continue
+        spec = with_sizes(first.spec, sizes)
+        if tools.trace(spec) is None:
+            continue
+        told = ", ".join(f"{name}={value}" for name, value in sizes.items())
+        other = alone(replace(spec, id=f"{first.spec.id} with {told}"))
+        if other is not None:
+            texts.append(_told_whole(other, names, point))
+    if len(texts) == 1:
+        return found
+    if not any(size.least < size.most for text in texts for size in text.holds_for):
+        return [
+            *found,
+            *(replace(text, holds_for=(), bounds=()) for text in texts[1:]),
+        ]  # as launches that were asked for
+    beside = [replace(v, holds_for=texts[0].holds_for, bounds=texts[0].bounds) for v in found[1:]]
+    return [texts[0], *beside, *texts[1:]]
+
+
+def _near(own: Point) -> Iterator[Point]:
+    """Other numbers of warps, then sizes within a factor of two, nearest first."""
+    warps = [1 << i for i in range(MOST_WARPS.bit_length())]
+    yield from ((*own[:-1], w) for w in sorted(warps, key=lambda w: (abs(w.bit_length() - own[-1].bit_length()), w)))
+    limits = [(2, LARGEST_TILE)] * (len(own) - 1) + [(1, MOST_WARPS)]
+    yield from sorted(neighbours(own, limits), key=lambda point: sum(a != b for a, b in zip(point, own)))
+
+
+def _told_whole(version: KernelVersion, names: Sequence[str], own: Point) -> KernelVersion:
+    """A version that says the ranges of all sizes: those that its layouts do not depend on are what tells it from other texts."""
+    known = {size.name: size for size in version.holds_for}
+    ranges = tuple(known.get(name, SizeRange(name, value, value)) for name, value in zip(names, own))
+    return replace(version, holds_for=ranges)
+
+
+def takes(version: KernelVersion, sizes: dict[str, int]) -> bool:
+    """Whether a version holds for sizes."""
+    inside = all(sizes[size.name] in size for size in version.holds_for if size.name in sizes)
+    return inside and all(bound.holds(sizes) for bound in version.bounds)
+
+
+def tile_sizes(versions: Sequence[KernelVersion]) -> list[str]:
+    """The tile sizes: powers of two in all launches, on which shapes depend."""
+    shapes = shape_parameters(versions[0].loaded.fn)
+    named = [name for name in versions[0].spec.constexprs if name in shapes]
+    return [name for name in named if all(_is_size(v.spec.constexprs.get(name)) for v in versions)]
+
+
+def _is_size(value: object) -> bool:
+    return type(value) is int and value > 1 and value & (value - 1) == 0
+
+
+__all__ = ["takes", "tile_sizes", "with_other_texts"]

@@ -1,0 +1,75 @@
+"""A public kernel that hands its arguments on to one of several private ones.
+
+def kernel(x_ptr, BLOCK: gl.constexpr):
+    if 64 <= BLOCK and BLOCK <= 1024 and gl.num_warps() <= 4:
+        _kernel(x_ptr, BLOCK)
+    else:
+        gl.static_assert(False, "kernel is translated for ...")
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+
+from translator.numbered import numbered
+from translator.rewrite import contracts
+from translator.rewrite.gluon_function import JIT, LINE_LENGTH, Block, GluonFunction, formatted, statements
+
+_ASKED = "num_stages"  # what a launch gives as an option, and a kernel may have as a parameter
+
+
+@dataclass(frozen=True)
+class Ranged:
+    """A kernel for sizes within limits. added: its parameters that the source does not have."""
+
+    function: GluonFunction
+    limits: tuple[contracts.SizeRange | contracts.Bound, ...]
+    added: Set[str]
+
+
+def picked_by_ranges(name: str, kernels: Sequence[Ranged], taken: set[str]) -> tuple[list[Block], GluonFunction]:
+    """(private kernels, the public one that takes the first whose limits hold)."""
+    own = set().union(*(kernel.added for kernel in kernels)) - {_ASKED}
+    asking = [k for k in kernels if any(p.name.value == _ASKED for p in k.function.parameters)]
+    public = (asking or list(kernels))[0].function.without_parameters(own)[0]
+    before: list[Block] = []
+    lines: list[str] = []
+    for kernel in kernels:
+        private = numbered(f"_{name.lstrip('_')}", lambda found: found in taken or found == name)
+        taken.add(private)
+        before.append((kernel.function.called(private).defined(JIT),))
+        tests = contracts.conditions(kernel.limits)
+        test = " and ".join(tests)
+        test = f"if {test}:" if len(test) < LINE_LENGTH - 12 else f"if ({filled(test)}):"
+        lines += [f"el{test}" if lines else test, call_of(private, passed_on(kernel.function, own))]
+    told = "; or for ".join(", ".join(map(str, kernel.limits)) for kernel in kernels)
+    message = contracts.quoted(f"{name} is translated for {told}")
+    refusal = formatted(f"gl.static_assert(False, {message})", public.indent + 4)
+    lines += ["else:", *textwrap.indent(refusal, "    ").splitlines()]
+    return before, public.with_statements(statements("\n".join(lines) + "\n"))
+
+
+def passed_on(function: GluonFunction, own: Set[str]) -> list[str]:
+    """The arguments that hand everything on but for the private kernel's own."""
+    named = {p.name.value for p in function.node.params.kwonly_params}
+    given = [p.name.value for p in function.parameters if p.name.value not in own]
+    return [f"{name}={name}" if name in named else name for name in given]
+
+
+def filled(condition: str) -> str:
+    """A long condition, one term per line, inside parentheses."""
+    return "\n        " + condition.replace(" and ", "\n        and ").replace(" or ", "\n        or ") + "\n    "
+
+
+def call_of(name: str, arguments: Sequence[str]) -> str:
+    """A call in a branch, its arguments filling lines as a signature does."""
+    line = f"    {name}({', '.join(arguments)})"
+    if len(line) <= LINE_LENGTH - 8:
+        return line
+    filled_lines = textwrap.wrap(", ".join(arguments), LINE_LENGTH - 12)
+    return "\n".join([f"    {name}(", *(f"        {part}" for part in filled_lines), "    )"])
+
+
+__all__ = ["Ranged", "call_of", "filled", "passed_on", "picked_by_ranges"]
