@@ -14,10 +14,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from translator.ttgir.cta_parts import behind_arrow, ctas_of
+from translator.ttgir.cta_parts import ctas_of
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import part_of
-from translator.ttgir.module import Module, Op
+from translator.ttgir.module import Module
+from translator.ttgir.op import Op
 from translator.ttgir.types import Type
 
 _TILES = ("amdg.async_tdm_copy_global_to_local", "amdg.async_tdm_copy_local_to_global")
@@ -53,7 +54,7 @@ def tile_bytes(module: Module) -> dict[str, float]:
     found: dict[str, list[int]] = defaultdict(list)
     for op in module.walk():
         if op.name in _TILES:
-            kind = next(x for x in (*op.operand_types, behind_arrow(op)) if x.kind == "memdesc")
+            kind = next(x for x in (*op.operand_types, op.target) if x.kind == "memdesc")
             place = op.locations.outermost(op.location)
             found[f"{os.path.basename(place.file)}:{place.line}"].append(_bytes(kind, _part(module, kind)))
     return {place: sum(sizes) / len(sizes) for place, sizes in found.items()}
@@ -87,7 +88,7 @@ def _traffic(module: Module, ops: list[Op]) -> Traffic:
     read = received = 0
     for op in ops:
         if op.name in _COPIES:
-            kind = behind_arrow(op)
+            kind = op.target
             read += _bytes(kind, kind.shape)
         elif op.name in _LOADS and op.type.is_tensor:
             kind = op.type
