@@ -1,4 +1,4 @@
-"""Copies of the syntax that fetches tiles, for the tiles ahead; and what stands for their loads."""
+"""Copies of the syntax that fetches tiles, for the tiles ahead."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from translator.facts.loop_range import is_index
 from translator.facts.webs import Definition, Web
 from translator.frontend.trace import ConstFact
 from translator.pipeline.index_loads import Guard
-from translator.pipeline.loop import Held, PipelinedLoop, Read, Ring
+from translator.pipeline.loop import Ring
 from translator.pipeline.moved_twice import name_ahead, start_of
+from translator.pipeline.plan import PipelinePlan
 from translator.rewrite.fresh_names import LoopNames
 from translator.rewrite.function_loops import FunctionLoops
 from translator.rewrite.unit import Decided
@@ -45,21 +46,24 @@ class Planning:
 class Twins:
     """Copies of the producer's syntax for the tiles ahead, in which what moves has names of its own.
 
-    renamed: index of a variable on both sides -> its twin. made: node -> its copy.
+    renamed: index of a variable on both sides -> its twin. made: node -> its copy. The others as of PipelinedLoop.
     """
 
-    def __init__(self, planning: Planning, loop: PipelinedLoop):
-        self.planning, self.loop = planning, loop
-        self.facts, self.loops = planning.facts, planning.loops
+    def __init__(self, planning: Planning, plan: PipelinePlan):
+        self.plan, self.facts, self.names = plan, planning.facts, planning.loop_names
         self.renamed: dict[int, Web] = {}
         self.made: dict[ast.AST, ast.AST] = {}
-        plan, webs = loop.plan, self.facts.webs
+        self.index_names: list[ast.Name] = []
+        self.own_names: list[tuple[ast.Name, Web]] = []
+        self.ahead_of: dict[ast.stmt, ast.stmt] = {}
+        self.doubled: list[tuple[Web, Web]] = []
+        webs = self.facts.webs
         for web in plan.on_both_sides:
-            name = f"{web.name}_copied" if loop.specialized else name_ahead(web.name)
-            twin = Web(len(webs.all), planning.loop_names.fresh(name, plan.loop))
+            name = f"{web.name}_copied" if plan.schedule.mechanism == "partitions" else name_ahead(web.name)
+            twin = Web(len(webs.all), self.names.fresh(name, plan.loop))
             if web in plan.doubled:
                 twin.definitions.append(start_of(self.facts, plan.loop, web, twin))
-                loop.doubled.append((web, twin))
+                self.doubled.append((web, twin))
             webs.all.append(twin)
             self.renamed[web.index] = twin
 
@@ -72,8 +76,8 @@ class Twins:
                 facts.looped.add(new)
             if isinstance(old, ast.Name) and (web := facts.webs.of_use.get(old)) is not None:
                 facts.webs.reaching[new] = facts.webs.reaching[old]
-                if is_index(facts, self.loop.plan.loop, old):
-                    self.loop.index_names.append(new)
+                if is_index(facts, self.plan.loop, old):
+                    self.index_names.append(new)
                     facts.webs.of_use[new] = web
                 else:
                     web = self.renamed.get(web.index, web)
@@ -83,7 +87,7 @@ class Twins:
 
     def add_statements(self) -> None:
         """The producer's statements for the tile ahead."""
-        plan, webs = self.loop.plan, self.facts.webs
+        plan, webs = self.plan, self.facts.webs
         for s in plan.producer:
             made = self.of(s)
             target = target_of(made)
@@ -95,27 +99,23 @@ class Twins:
                     Definition(web.name, made, made.value, 1, (plan.loop,), isinstance(s, ast.AugAssign))
                 )
             if not isinstance(s, ast.AugAssign) and original not in plan.carried:
-                self.loop.own_names.append((target, web))
+                self.own_names.append((target, web))
             webs.of_definition[(made, web.name)] = web
-            self.loop.ahead_of[s] = made
-            self.loops.statements[s] = self.loop
+            self.ahead_of[s] = made
 
-    def add_rings(self) -> None:
-        """What stands for each load: a ring of LDS buffers, or tiles that wait in registers."""
-        names, loop, plan = self.planning.loop_names, self.loop, self.loop.plan
+    def rings(self) -> list[Ring]:
+        """For each load a ring of LDS buffers, or tiles that wait in registers."""
+        plan, made = self.plan, []
         stems: set[str] = set()
         for load in plan.loads:
             wanted = f"{load.name}_last" if plan.once else load.name
-            stem = _ring_stem(self.facts, names, wanted, plan.loop, stems)
+            stem = _ring_stem(self.facts, self.names, wanted, plan.loop, stems)
             stems.add(stem)
-            smem, *others = (names.fresh(f"{stem}_{part}", plan.loop) for part in ("smem", "next", "tiles", "desc"))
-            ring = Ring(load, smem, self.of(load.call), *others)
-            loop.rings.append(ring)
-            if load.held:
-                self.loops.held[load.call] = Held(loop, ring)
-            else:
-                self.loops.staged[load.call] = Read(loop, ring)
-            self.loops.statements[load.statement] = loop
+            smem, *others = (
+                self.names.fresh(f"{stem}_{part}", plan.loop) for part in ("smem", "next", "tiles", "desc")
+            )
+            made.append(Ring(load, smem, self.of(load.call), *others))
+        return made
 
 
 def _ring_stem(facts: FunctionFacts, loop_names: LoopNames, stem: str, loop: ast.For, others: set[str]) -> str:
