@@ -117,6 +117,7 @@ def _set_up(planning: Planning, plan: PipelinePlan) -> None:
     twins = Twins(planning, plan)
     twins.add_statements()
     loop = replace(loop, ahead_of=twins.ahead_of, doubled=tuple(twins.doubled), round=LoopRound(twins.rings()))
+    facts.add_syntax(twins.webs, twins.looped)
     own = (*twins.own_names, *_own_names(facts, loop, twins.own_names))
     loop = replace(loop, index_names=tuple(twins.index_names), own_names=own)
     _push_addresses(facts, planning.make_cheap, planning.pushed, loop)

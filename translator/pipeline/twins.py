@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from translator.facts.syntax import target_of
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import is_index
-from translator.facts.webs import Definition, Web
+from translator.facts.webs import Definition, Web, Webs
 from translator.frontend.trace import ConstFact
 from translator.pipeline.index_loads import Guard
 from translator.pipeline.loop import Ring
@@ -57,14 +57,20 @@ class Twins:
         self.own_names: list[tuple[ast.Name, Web]] = []
         self.ahead_of: dict[ast.stmt, ast.stmt] = {}
         self.doubled: list[tuple[Web, Web]] = []
-        webs = self.facts.webs
+        self.looped: set[ast.AST] = set()
+        self.uses: dict[ast.Name, Web] = {}
+        self.reaching: dict[ast.Name, list[Definition]] = {}
+        self.definitions: dict[tuple[ast.AST, str], Web] = {}
+        self.starts = Webs()
+        first = len(self.facts.webs.all)
         for web in plan.on_both_sides:
             name = f"{web.name}_copied" if plan.schedule.mechanism == "partitions" else name_ahead(web.name)
-            twin = Web(len(webs.all), self.names.fresh(name, plan.loop))
+            twin = Web(first + len(self.renamed), self.names.fresh(name, plan.loop))
             if web in plan.doubled:
-                twin.definitions.append(start_of(self.facts, plan.loop, web, twin))
+                definition, webs = start_of(self.facts, plan.loop, web, twin)
+                twin.definitions.append(definition)
+                self.starts = self.starts.with_more(webs)
                 self.doubled.append((web, twin))
-            webs.all.append(twin)
             self.renamed[web.index] = twin
 
     def of(self, node: ast.AST) -> ast.AST:
@@ -73,25 +79,24 @@ class Twins:
         for old, new in zip(ast.walk(node), ast.walk(made)):
             self.made[old] = new
             if old in facts.looped:
-                facts.looped.add(new)
+                self.looped.add(new)
             if isinstance(old, ast.Name) and (web := facts.webs.of_use.get(old)) is not None:
-                facts.webs.reaching[new] = facts.webs.reaching[old]
+                self.reaching[new] = facts.webs.reaching[old]
                 if is_index(facts, self.plan.loop, old):
                     self.index_names.append(new)
-                    facts.webs.of_use[new] = web
                 else:
                     web = self.renamed.get(web.index, web)
                     new.id = web.name
-                    facts.webs.of_use[new] = web
+                self.uses[new] = web
         return made
 
     def add_statements(self) -> None:
         """The producer's statements for the tile ahead."""
-        plan, webs = self.plan, self.facts.webs
+        plan = self.plan
         for s in plan.producer:
             made = self.of(s)
             target = target_of(made)
-            original = webs.of_definition[(s, target.id)]
+            original = self.facts.webs.of_definition[(s, target.id)]
             web = self.renamed.get(original.index, original)
             if web is not original:
                 target.id = web.name
@@ -100,8 +105,13 @@ class Twins:
                 )
             if not isinstance(s, ast.AugAssign) and original not in plan.carried:
                 self.own_names.append((target, web))
-            webs.of_definition[(made, web.name)] = web
+            self.definitions[made, web.name] = web
             self.ahead_of[s] = made
+
+    @property
+    def webs(self) -> Webs:
+        """The variables of all copies."""
+        return self.starts.with_more(Webs(tuple(self.renamed.values()), self.uses, self.definitions, self.reaching))
 
     def rings(self) -> list[Ring]:
         """For each load a ring of LDS buffers, or tiles that wait in registers."""
