@@ -37,6 +37,7 @@ from translator.pipeline.specialize import asked_for, specialized
 from translator.pipeline.tail import TailProof
 from translator.pipeline.twins import Planning, Twins
 from translator.pipeline.unroll import can_unroll
+from translator.rewrite.addresses import wide_scalar
 from translator.rewrite.fresh_names import LoopNames
 from translator.rewrite.function_loops import FunctionLoops
 from translator.rewrite.unit import Decided
@@ -292,7 +293,7 @@ def _move_bases(
                     assumed |= load.shrinking or {sure}
         elif not state.split.fold and not many and len([d for d in web.definitions if d.augmented]) == 1:
             proof = Signs(facts, "offsets that move from tile to tile")
-            if proof.holds(s.value) and not _is_wide(fact):
+            if proof.holds(s.value) and not wide_scalar(facts, s.value):
                 assumed |= proof.assumed
                 state.split = replace(state.split, moves=False)
     return moving, assumed
@@ -301,10 +302,6 @@ def _move_bases(
 def _masked(facts: FunctionFacts, load: PipelinedLoad) -> bool:
     mask = callees.bind(facts, load.call, callees.callee_of(facts, load.call)).get("mask")
     return mask is not None and not callees.is_absent(facts, mask)
-
-
-def _is_wide(fact: object) -> bool:
-    return isinstance(fact, TensorFact) and fact.dtype in ("int64", "uint64")
 
 
 def _instructions(facts: FunctionFacts, load: PipelinedLoad) -> int:

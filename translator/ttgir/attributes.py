@@ -120,6 +120,3 @@ class _Parser:
                 fields.append((name, value))
             at += tokens[at] == ","
         return Attribute(start.kind, padding, tuple(fields)), at + 1
-
-
-__all__ = ["Attribute", "parse_attribute"]

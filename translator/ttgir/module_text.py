@@ -206,27 +206,3 @@ def turned(op: Op, result: str, operand: str, source: str, target: str) -> str:
 def with_operand(line: str, value: str, other: str) -> str:
     """The line with another value in the first place that names `value`."""
     return re.sub(re.escape(value) + r"(?![\w#])", other, line, count=1)
-
-
-__all__ = [
-    "Listed",
-    "definitions",
-    "indent_of",
-    "is_descriptor",
-    "op_name",
-    "partition_warps",
-    "printed",
-    "renamed",
-    "result_of",
-    "turned",
-    "with_ctas",
-    "with_layouts",
-    "with_number",
-    "with_operand",
-    "with_results",
-    "with_target",
-    "with_tiles_of_all",
-    "without_attribute",
-    "without_attributes",
-    "without_locations",
-]

@@ -122,19 +122,3 @@ def author_name(value: str) -> str:
 def index_name(value: str) -> str:
     """The author's name of a loop's index, "" where it has none."""
     return _NO_INDEX_NAME.sub("", value.lstrip("%"))
-
-
-__all__ = [
-    "Constant",
-    "VALUE",
-    "VALUES",
-    "author_name",
-    "index_name",
-    "operands_before",
-    "read_attribute",
-    "read_constant",
-    "read_indices",
-    "read_integers",
-    "read_string",
-    "read_words",
-]
