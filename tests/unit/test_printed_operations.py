@@ -7,9 +7,12 @@ import pytest
 from translator.ttgir.attributes import Attribute, parse_attribute
 from translator.ttgir.module_text import (
     Listed,
+    ops_named,
+    rank_of,
     renamed,
     with_ctas,
     with_layouts,
+    with_ops,
     with_operand,
     with_results,
     without_attribute,
@@ -146,3 +149,7 @@ def test_layouts_in_a_module():
     line = "#b = #ttg.blocked<{order = [0], CGALayout = [[1]]}>"
     assert with_ctas(line, lambda ctas: tuple((2 * step,) for (step,) in ctas)) == line.replace("[[1]]", "[[2]]")
     assert with_ctas("  " + line, lambda ctas: ()) == "  " + line
+    made = with_ops("  %a = tt.trans %b : i1\n  tt.return\n", ("tt.trans",), lambda op, line: [op.results[0], line])
+    assert made == "  %a\n  %a = tt.trans %b : i1\n  tt.return\n"
+    assert [op.name for op in ops_named("%a = tt.trans %b : i1\n}\n%c = tt.load %d : i1", "tt.load")] == ["tt.load"]
+    assert rank_of("%a = x %b : tensor<4x!tt.ptr<f16>, #m>\n%c = x : tensor<2x4xf16, #m>", "#m") == 2

@@ -16,9 +16,8 @@ from translator.device.refusal import Refused
 from translator.ttgir.attributes import Attribute, parse_attribute
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import AttributeReader, DotOperand, lists
-from translator.ttgir.module_text import definitions, op_name, with_layouts
-from translator.ttgir.parse import parse_op
-from translator.ttgir.types import Type, types_in
+from translator.ttgir.module_text import definitions, ops_named, rank_of, with_layouts
+from translator.ttgir.types import Type
 
 MATRIX = ("ttg.amd_mfma", "ttg.amd_wmma")
 UNCHANGED = ("ttg.swizzled_shared", "ttg.shared_linear", "ttg.slice", "ttg.memdesc", "ttg.async")
@@ -160,8 +159,7 @@ def matrix_layout(layout: Attribute, lanes: int, dots: list[Dot], rank: int) -> 
 
 def find_dots(text: str) -> list[Dot]:
     """Every `tt.dot` of the module."""
-    dots = [parse_op(line) for line in text.splitlines() if op_name(line) == "tt.dot"]
-    return [_dot(op.type, *op.operand_types) for op in dots]
+    return [_dot(op.type, *op.operand_types) for op in ops_named(text, "tt.dot")]
 
 
 def _dot(result: Type, first: Type, second: Type) -> Dot:
@@ -181,7 +179,7 @@ def retarget_encodings(text: str, lanes: int) -> str:
         layout = parse_attribute(value)
         if layout.kind in MATRIX:
             mine = [dot for dot in dots if dot.result == alias]
-            matrices[alias] = matrix_layout(layout, lanes, mine, _rank(text, alias))
+            matrices[alias] = matrix_layout(layout, lanes, mine, rank_of(text, alias) or 2)
     return with_layouts(text, lambda layout, body: _replacement(layout, body, lanes, matrices, named))
 
 
@@ -204,12 +202,6 @@ def _replacement(
     if layout.kind in UNCHANGED:
         return None
     raise Refused(f"#{layout.kind}", "no counterpart of this layout is known on a CUDA device")
-
-
-def _rank(text: str, alias: str) -> int:
-    """Rank of the tensors that have the layout `alias` itself; 2 where there is none."""
-    kinds = (kind for line in text.splitlines() if f", {alias}>" in line for kind in types_in(line, "tensor<"))
-    return next((len(kind.shape) for kind in kinds if kind.layout == alias and kind.kind != "ptr"), 2)
 
 
 def _operand_layout(layout: Attribute, matrices: dict[str, MatrixLayout]) -> str | None:

@@ -15,9 +15,8 @@ from dataclasses import replace
 from translator.device.encodings import linear_text
 from translator.device.refusal import Refused
 from translator.ttgir.attributes import parse_attribute
-from translator.ttgir.module_text import definitions, indent_of, op_name, turned
+from translator.ttgir.module_text import definitions, turned, with_ops
 from translator.ttgir.op import Op
-from translator.ttgir.parse import parse_op
 
 _MOVES = ("tt.trans", "tt.reshape")
 
@@ -28,18 +27,17 @@ def moves_on_linear(text: str, warps: int) -> str:
     Raises: Refused where CTAs of a cluster share the tensor.
     """
     named = definitions(text)
-    out = []
-    for line in text.splitlines():
-        op = parse_op(line) if op_name(line) in _MOVES else None
-        kinds = (op.operand_types[0], op.type) if op is not None else ()
+
+    def change(op: Op, line: str) -> list[str] | None:
+        kinds = (op.operand_types[0], op.type)
         layouts = [part for kind in kinds for part in parse_attribute(kind.layout, named).walk()]
-        if any(part.kind in ("ttg.nvidia_mma", "ttg.dot_op") for part in layouts):
-            if any("CGALayout" in part.names for part in layouts):
-                raise Refused(op.name, "a transpose or reshape of a product that the CTAs of a cluster share")
-            out += [indent_of(line) + new for new in _converted(op, warps)]
-        else:
-            out.append(line)
-    return "\n".join(out) + "\n"
+        if not any(part.kind in ("ttg.nvidia_mma", "ttg.dot_op") for part in layouts):
+            return None
+        if any("CGALayout" in part.names for part in layouts):
+            raise Refused(op.name, "a transpose or reshape of a product that the CTAs of a cluster share")
+        return _converted(op, warps)
+
+    return with_ops(text, _MOVES, change)
 
 
 def _converted(op: Op, warps: int) -> list[str]:

@@ -11,9 +11,8 @@ A masked-off lane of an AMD load reads zero, so every masked load gets an explic
 from __future__ import annotations
 
 from translator.device.refusal import Refused
-from translator.ttgir.module_text import op_name, printed
+from translator.ttgir.module_text import ops_named, printed, with_ops
 from translator.ttgir.op import Op
-from translator.ttgir.parse import parse_op
 from translator.ttgir.types import Type
 
 COPIES = ("amdg.buffer_load_to_local", "ttg.async_copy_global_to_local")
@@ -108,18 +107,15 @@ def buffer_load_to_local(op: Op, names: Names) -> list[str]:
 
 def without_zero_fill(text: str) -> str:
     """The module without fill values of copies to LDS that are zero anyway."""
-    ops = {
-        n: parse_op(line) for n, line in enumerate(text.splitlines()) if op_name(line) in (*COPIES, "arith.constant")
-    }
-    zeros = {op.results[0] for op in ops.values() if op.name == "arith.constant" and op.constant.is_zero}
-    out = []
-    for n, line in enumerate(text.splitlines()):
-        other = ops[n].keyword("other") if n in ops and ops[n].name in COPIES else None
-        name = ops[n].operands[other] if other is not None else ""
-        if name in zeros:
-            line = line.replace(f" other = {name}", "", 1).replace(f" other {name}", "", 1)
-        out.append(line)
-    return "\n".join(out) + "\n"
+    zeros = {op.results[0] for op in ops_named(text, "arith.constant") if op.constant.is_zero}
+
+    def change(op: Op, line: str) -> list[str]:
+        other = op.keyword("other")
+        name = op.operands[other] if other is not None else ""
+        without = line.replace(f" other = {name}", "", 1).replace(f" other {name}", "", 1)
+        return [without if name in zeros else line]
+
+    return with_ops(text, COPIES, change)
 
 
 def zero_filled(lines: list[str], names: Names, mask: str | None, kind: Type) -> str:

@@ -34,7 +34,7 @@ def with_rows_split(module: Any) -> Any:
     bits = column_bits(text)
     if not bits:
         return module
-    return module_of("".join(_rewritten(line, bits) for line in text.splitlines(keepends=True)), module.context)
+    return module_of(with_ctas(text, lambda ctas: rows_instead(ctas, bits)), module.context)
 
 
 def splits_columns_alone(module: Any) -> bool:
@@ -51,8 +51,8 @@ def without_columns(module: Any, count: int) -> Any | None:
     rows, _ = _product_bits(text)
     if not bits or 1 << len(rows) != count:
         return None
-    lines = _counted(text, 1 << len(rows | bits), count).splitlines(keepends=True)
-    return module_of("".join(with_ctas(line, lambda ctas: without_bits(ctas, bits)) for line in lines), module.context)
+    counted = _counted(text, 1 << len(rows | bits), count)
+    return module_of(with_ctas(counted, lambda ctas: without_bits(ctas, bits)), module.context)
 
 
 def with_vectors_whole(module: Any) -> Any:
@@ -60,8 +60,7 @@ def with_vectors_whole(module: Any) -> Any:
 
     ... order = [0], CGALayout = [[1]]    ->    order = [0], CGALayout = [[0]]
     """
-    lines = module.str().splitlines(keepends=True)
-    return module_of("".join(with_ctas(line, _vector_whole) for line in lines), module.context)
+    return module_of(with_ctas(module.str(), _vector_whole), module.context)
 
 
 def of_whole_tiles(module: Any, count: int) -> Any:
@@ -72,9 +71,8 @@ def of_whole_tiles(module: Any, count: int) -> Any:
 
     Raises: RuntimeError where Triton does not take it.
     """
-    lines = _counted(module.str(), 1, count).splitlines(keepends=True)
-    bits = count.bit_length() - 1
-    return module_of("".join(with_tiles_of_all(line, bits) for line in lines), module.context)
+    text = _counted(module.str(), 1, count)
+    return module_of(with_tiles_of_all(text, count.bit_length() - 1), module.context)
 
 
 def _counted(text: str, before: int, after: int) -> str:
@@ -129,10 +127,6 @@ def without_bits(ctas: Bases, bits: frozenset[int]) -> Bases:
     kept = [basis for bit, basis in enumerate(ctas) if bit not in bits]
     steps = [sorted({basis[d] for basis in kept} - {0}) for d in range(len(ctas[0]))]
     return tuple(tuple(1 << steps[d].index(step) if step else 0 for d, step in enumerate(basis)) for basis in kept)
-
-
-def _rewritten(line: str, columns: frozenset[int]) -> str:
-    return with_ctas(line, lambda ctas: rows_instead(ctas, columns))
 
 
 def _vector_whole(ctas: Bases) -> Bases:

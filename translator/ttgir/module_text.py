@@ -7,14 +7,15 @@ place of another. Modules stay text because they go back to Triton, which takes 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from translator.ttgir.attributes import Attribute, parse_attribute
-from translator.ttgir.layouts import AttributeReader, Bases, Linear, Wmma, lists
+from translator.ttgir.layouts import Bases, Linear, Wmma, layout_of, lists
 from translator.ttgir.op_text import VALUE, VALUES
 from translator.ttgir.op import Op
-from translator.ttgir.types import parse_type, split_top
+from translator.ttgir.parse import parse_op
+from translator.ttgir.types import parse_type, split_top, types_in
 
 OPENING, CLOSING = "([{<", ")]}>"
 _OP_NAME = re.compile(rf'(?:{VALUE}(?::\d+)?(?:, {VALUE}(?::\d+)?)* = )?"?([a-z_0-9]+\.[a-z_0-9.]+)"?')
@@ -70,6 +71,30 @@ def _balanced_end(text: str, start: int) -> int:
                 return at + 1
         at += 1
     raise ValueError(f"no closing bracket in {text[start:start + 60]!r}")
+
+
+# Operations.
+
+
+def ops_named(text: str, *names: str) -> Iterator[Op]:
+    """The operations of these names, which have no regions."""
+    return (parse_op(line) for line in text.splitlines() if op_name(line) in names)
+
+
+def with_ops(text: str, names: Container[str], change: Callable[[Op, str], list[str] | None]) -> str:
+    """The module with other lines, without indentation, in place of operations of these names; change: of an operation and its line;
+    None leaves it."""
+    out = []
+    for line in text.splitlines():
+        made = change(parse_op(line), line.strip()) if op_name(line) in names else None
+        out += [line] if made is None else [indent_of(line) + new for new in made]
+    return "\n".join(out) + "\n"
+
+
+def rank_of(text: str, alias: str) -> int | None:
+    """The rank of the tensors, not of pointers, whose layout is `alias` itself; None without any."""
+    kinds = (kind for line in text.splitlines() if f", {alias}>" in line for kind in types_in(line, "tensor<"))
+    return next((len(kind.shape) for kind in kinds if kind.layout == alias and kind.kind != "ptr"), None)
 
 
 # Values and lists of them.
@@ -171,8 +196,12 @@ def with_layouts(text: str, change: Callable[[Attribute, str], str | None]) -> s
     return "".join(out) + text[at:]
 
 
-def with_ctas(line: str, change: Callable[[Bases], Bases]) -> str:
-    """A definition of a layout that CTAs of a cluster share in another way; any other line as it is."""
+def with_ctas(text: str, change: Callable[[Bases], Bases]) -> str:
+    """The module with layouts, in the definitions at its top, that CTAs of a cluster share in another way."""
+    return "".join(_shared_otherwise(line, change) for line in text.splitlines(keepends=True))
+
+
+def _shared_otherwise(line: str, change: Callable[[Bases], Bases]) -> str:
     found = _CTAS.search(line) if line.startswith("#") else None
     if found is None:
         return line
@@ -180,11 +209,15 @@ def with_ctas(line: str, change: Callable[[Bases], Bases]) -> str:
     return f"{line[: found.start()]}CGALayout = {lists(change(ctas))}{line[found.end() :]}"
 
 
-def with_tiles_of_all(line: str, bits: int) -> str:
-    """A definition of a layout of one CTA as one that `1 << bits` of them have; any other line as it is."""
+def with_tiles_of_all(text: str, bits: int) -> str:
+    """The module with layouts of one CTA, in the definitions at its top, as those that `1 << bits` of them have."""
+    return "".join(_of_all(line, bits) for line in text.splitlines(keepends=True))
+
+
+def _of_all(line: str, bits: int) -> str:
     if not line.startswith("#") or " = #ttg." not in line:
         return line
-    layout = AttributeReader({}).layout(line.partition(" = ")[2])
+    layout = layout_of(parse_attribute(line.partition(" = ")[2]))
     whole = lists(((0,) * layout.rank,) * bits)
     if isinstance(layout, Linear):
         return line.replace("block = []", f"block = {whole}")
