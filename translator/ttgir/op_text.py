@@ -83,6 +83,8 @@ def read_string(text: str) -> str | None:
 
 def read_attribute(name: str, text: str) -> int | bool | str | None:
     """Attribute `name`, None where it is not printed; one that is a name alone is true, of an enumeration it is the word."""
+    if name not in text:
+        return None
     value = r'("[^"]*"|#?[\w.]+<[^>]*>|[^\s,}>]+)'
     found = re.search(rf"(?<![\w.]){re.escape(name)} = {value}", text)
     if not found:
