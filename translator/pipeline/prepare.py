@@ -98,10 +98,10 @@ def _named(loop_names: LoopNames, added_parameters: dict[str, str], plan: Pipeli
     one = plan.once or only_holds or plan.refills
     buffers = literal(1) if one else name(_buffers_parameter(loop_names, added_parameters, plan))
     loop = PipelinedLoop(plan, buffers, *names, counter)
-    if plan.once:
-        return replace(loop, slot="0")
     if plan.refills:
         return replace(loop, slot="0", free="0")
+    if plan.once:
+        return replace(loop, slot="0")
     if not loop.specialized:
         return loop
     # Nothing runs ahead: the producer is in an iteration of its own.
