@@ -179,6 +179,7 @@ assert len(BY_OPCODE) == len(ROWS) + len(TYPED_ROWS), "two rows for one PTX inst
 
 # Single conversions, by the whole opcode: what they give.
 CONVERSIONS = {"cvt.rn.bf16.f32": "bfloat16", "cvt.rn.f16.f32": "float16"}
+_CONVERSION = re.compile(r"([\w.]+) \$0 ?, ?\$1")
 # Instructions with no operands that order grids of NVIDIA's dependent launches; a stream orders them on AMD.
 NO_EFFECT = ("griddepcontrol.wait", "griddepcontrol.launch_dependents")
 # Barriers of a whole program, which Gluon spells `gl.barrier()`.
@@ -267,6 +268,12 @@ def evaluate(steps: list[Step], np: Any, operands: list, results: int = 1) -> tu
         found = np.asarray(step.row.numpy(np, *given))
         values[step.result] = found if step.row.gives == "a" else found.astype(held[step.row.gives], copy=False)
     return tuple(values[f"${i}"] for i in range(results))
+
+
+def conversion(instruction: str) -> str:
+    """The type that an instruction which does nothing but convert its one operand gives, "" of any other."""
+    found = _CONVERSION.fullmatch(instruction)
+    return CONVERSIONS.get(found.group(1), "") if found else ""
 
 
 def is_dropped(text: str) -> bool:

@@ -18,9 +18,9 @@ def verified() -> Iterator[list]:
 
     def checked(rw, loop):
         finish(rw, loop)
-        found = [] if loop.specialized else problems(loop.tree)
+        found = [] if loop.specialized else problems(loop.round.tree)
         assert not found, f"line {loop.plan.loop.lineno}: {found}"
-        trees.append(loop.tree)
+        trees.append(loop.round.tree)
 
     def pass_checked(loop, steps, names):
         before = tuple(s for step in steps for s in step.statements)

@@ -154,7 +154,7 @@ def _check_split(every: list[WrittenFunction]) -> None:
 def _check_stages(facts: FunctionFacts, loops: Iterable[PipelinedLoop]) -> None:
     """Raises: TranslationError for a loop whose compute stages read LDS; asked when the text is final."""
     for loop in loops:
-        if loop.late_read:
+        if loop.round.late_read:
             what = "this loop cannot alternate warps between memory and compute"
-            why = f"`{loop.late_read}` is read from LDS where it is used, not where it is loaded"
+            why = f"`{loop.round.late_read}` is read from LDS where it is used, not where it is loaded"
             raise refuse(facts.frame, loop.plan.loop, "ping-pong", what, why, "leave --strategy out")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from triton.experimental.gluon import language as gl
 
+from translator.ttgir.attributes import parse_attribute
 from translator.ttgir.shared_layouts import Padded, SharedLinear, Swizzled, read_shared, rotating
 
 
@@ -53,12 +54,12 @@ READ = [
 
 @pytest.mark.parametrize("text, layout, kind", READ)
 def test_read_and_spelled(text: str, layout, kind: str):
-    read = read_shared(text, (4, 8))
+    read = read_shared(parse_attribute(text), (4, 8))
     assert read == layout
     built = eval(read.spelled(), {"gl": gl})  # noqa: S307
     assert type(built).__name__ == kind and layout.described().startswith("LDS: ")
 
 
 def test_what_has_no_constructor_is_left_out():
-    assert read_shared("#ttg.nvmma_shared<{swizzlingByteWidth = 128}>", (4, 8)) is None
+    assert read_shared(parse_attribute("#ttg.nvmma_shared<{swizzlingByteWidth = 128}>"), (4, 8)) is None
     assert "permuted" in READ[2][1].described() and "permuted" not in READ[1][1].described()

@@ -20,6 +20,7 @@ from translator.report.layout_job import drawn_layouts
 from translator.request import TranslateRequest
 from translator.translation import translate_kernel
 from translator.ttgir.cta_parts import stays, within
+from translator.ttgir.attributes import parse_attribute
 from translator.ttgir.layouts import AttributeReader, Blocked, DotOperand, Linear, Slice, Wmma, part_of
 from translator.ttgir.shared_layouts import Padded, SharedLinear, Swizzled, read_shared, slots_bytes
 from translator.validate.cluster_memory import holders
@@ -98,12 +99,14 @@ def test_layouts_are_read_from_triton():
 
 def test_tiles_are_read_from_triton():
     swizzled = "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0], CGALayout = [[1, 0]]}>"
-    assert read_shared(swizzled, (128, 64)) == SHARED[0]
+    assert read_shared(parse_attribute(swizzled), (128, 64)) == SHARED[0]
     bases = "[0, 1], [0, 2], [1, 0], [2, 0]"
-    rows = read_shared(f"#ttg.padded_shared<[4:+2] {{offset = [{bases}], block = [[0, 4]]}}>", (4, 8))
+    rows = read_shared(parse_attribute(f"#ttg.padded_shared<[4:+2] {{offset = [{bases}], block = [[0, 4]]}}>"), (4, 8))
     assert rows == Padded(((4, 2),), (), (1, 0), (4, 8), COLUMNS)
     mixed = "[1, 0], [0, 1], [0, 2], [2, 0]"
-    mixed_up = read_shared(f"#ttg.padded_shared<[4:+2] {{offset = [{mixed}], block = [[0, 0]]}}>", (4, 4))
+    mixed_up = read_shared(
+        parse_attribute(f"#ttg.padded_shared<[4:+2] {{offset = [{mixed}], block = [[0, 0]]}}>"), (4, 4)
+    )
     assert mixed_up == Padded(((4, 2),), ((1, 0), (0, 1), (0, 2), (2, 0)), (), (4, 4), WHOLE)
 
 

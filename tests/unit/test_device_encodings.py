@@ -6,8 +6,9 @@ import random
 import pytest
 
 from translator.device import encodings
-from translator.device.encodings import bases, blocked_text, integers, narrow_blocked, narrow_linear
+from translator.device.encodings import blocked_text, narrow_blocked, narrow_linear
 from translator.device.refusal import Refused
+from translator.ttgir.attributes import parse_attribute
 
 NAMES = ("sizePerThread", "threadsPerWarp", "warpsPerCTA", "order")
 
@@ -22,14 +23,14 @@ def owned(size, threads, warps, order, lane, warp):
     return {tuple(a + b for a, b in zip(start, inside)) for inside in itertools.product(*map(range, size))}
 
 
-def linear_owned(text, lane, warp):
+def linear_owned(layout, lane, warp):
     """Elements of one thread of a linear layout: the exclusive or of the bases of its set bits."""
-    out = [0] * len((bases(text, "register") + bases(text, "lane"))[0])
+    registers = layout.get("register")
+    out = [0] * len((*registers, *layout.get("lane"))[0])
     for index, name in ((lane, "lane"), (warp, "warp")):
-        for bit, basis in enumerate(bases(text, name)):
+        for bit, basis in enumerate(layout.get(name)):
             if index >> bit & 1:
                 out = [a ^ b for a, b in zip(out, basis)]
-    registers = bases(text, "register")
     elements = set()
     for index in range(1 << len(registers)):
         place = out
@@ -40,10 +41,14 @@ def linear_owned(text, lane, warp):
     return elements
 
 
-def owned_after(text, lane, warp):
-    if text.startswith("#ttg.blocked"):
-        return owned(*(integers(text, name) for name in NAMES), lane, warp)
-    return linear_owned(text, lane, warp)
+def owned_after(layout, lane, warp):
+    if layout.kind == "ttg.blocked":
+        return owned(*map(layout.get, NAMES), lane, warp)
+    return linear_owned(layout, lane, warp)
+
+
+def narrowed(*parts):
+    return narrow_blocked(parse_attribute(blocked_text(*parts)))
 
 
 def random_blocked(rng, rank):
@@ -59,7 +64,7 @@ def random_blocked(rng, rank):
 def test_blocked_keeps_every_element_with_its_thread(seed):
     rng = random.Random(seed)
     size, threads, warps, order = random_blocked(rng, rng.choice([1, 2, 3]))
-    after = narrow_blocked(blocked_text(size, threads, warps, order))
+    after = parse_attribute(narrowed(size, threads, warps, order))
     count = 1
     for w in warps:
         count *= w
@@ -70,26 +75,24 @@ def test_blocked_keeps_every_element_with_its_thread(seed):
 
 
 def test_blocked_stays_blocked_where_that_is_exact():
-    assert narrow_blocked(blocked_text([1, 8], [8, 8], [4, 1], [1, 0])) == blocked_text([1, 8], [4, 8], [8, 1], [1, 0])
-    assert narrow_blocked(blocked_text([1, 8], [8, 8], [2, 2], [1, 0])).startswith("#ttg.linear")
+    assert narrowed([1, 8], [8, 8], [4, 1], [1, 0]) == blocked_text([1, 8], [4, 8], [8, 1], [1, 0])
+    assert narrowed([1, 8], [8, 8], [2, 2], [1, 0]).startswith("#ttg.linear")
 
 
 def test_linear_moves_its_last_lane_basis_to_the_front_of_the_warps():
     text = "#ttg.linear<{register = [[0, 1]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0]], block = []}>"
-    after = narrow_linear(text)
-    assert bases(after, "lane") == [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]
-    assert bases(after, "warp") == [[8, 0], [16, 0]]
+    after = parse_attribute(narrow_linear(parse_attribute(text)))
+    assert after.get("lane") == ((0, 2), (0, 4), (1, 0), (2, 0), (4, 0))
+    assert after.get("warp") == ((8, 0), (16, 0))
 
 
 def test_padding_goes_and_the_bases_stay():
-    padded = "#ttg.padded_shared<[512:+8] {offset = [[0, 1], [0, 2], [1, 0]], block = []}>"
-    assert (
-        encodings.unpadded_shared(padded) == "#ttg.shared_linear<{offset = [[0, 1], [0, 2], [1, 0]]}, alignment = 16>"
-    )
-    padded = "#ttg.padded_shared<[64:+8] {order = [1, 0], shape = [128, 64]}>"
-    assert "order = [1, 0]" in encodings.unpadded_shared(padded) and "swizzled_shared" in encodings.unpadded_shared(
-        padded
-    )
+    padded = parse_attribute("#ttg.padded_shared<[512:+8] {offset = [[0, 1], [0, 2], [1, 0]], block = []}>")
+    linear = "#ttg.shared_linear<{offset = [[0, 1], [0, 2], [1, 0]]}, alignment = 16>"
+    assert encodings.unpadded_shared(padded) == linear
+    padded = parse_attribute("#ttg.padded_shared<[64:+8] {order = [1, 0], shape = [128, 64]}>")
+    assert "order = [1, 0]" in encodings.unpadded_shared(padded)
+    assert "swizzled_shared" in encodings.unpadded_shared(padded)
 
 
 MODULE = """#mma = #ttg.amd_mfma<{{version = 4, warpsPerCTA = [2, 2], instrShape = [32, 32, 8], isTransposed = true}}>

@@ -20,6 +20,7 @@ from translator.request import TranslateRequest
 from translator.source.launch_spec import parse_launches
 from translator.source.load import load_kernel
 from translator.translation import translate_kernel
+from translator.ttgir.attributes import parse_attribute
 from translator.ttgir.types import Type
 from translator.validate import validate_launch
 
@@ -133,7 +134,7 @@ def test_parts_that_change_sides_in_turns_are_not_one_store(tmp_path):
 @pytest.mark.parametrize("bases, bytes_of_a_row", [("[[1, 0]]", 16), ("[[0, 0]]", 32), ("[]", 32)])
 def test_a_cta_of_a_cluster_has_the_scales_of_its_own_rows(bases: str, bytes_of_a_row: int):
     """Four chunks of 32 rows, or eight where each CTA has all rows, with 4 scales each."""
-    run = SimpleNamespace(module=SimpleNamespace(aliases={}, number=lambda name: 2))
+    run = SimpleNamespace(module=SimpleNamespace(attribute=lambda kind: parse_attribute(kind.layout), clusters=2))
     pool = Alloc(1, "tmem", Type("memdesc", "f32", (256, 128)))
     view = View(pool, (), ((0, 256), (8, 12)), (256, 4), "f32", tag=Columns("f32", 4))
     layout = f"#ttng.tensor_memory_scales_encoding<CGALayout = {bases}>"
@@ -186,7 +187,8 @@ def test_widened_numbers_have_the_same_product(tmp_path, wanted: str):
 def test_other_numbers_with_such_scales_are_refused_at_the_product():
     place = SimpleNamespace(file="k.py", line=3)
     kinds = [Type("float", "f8E4M3FN", (128, 8))] * 5
-    op = SimpleNamespace(name="ttng.tc_gen5_mma_scaled", operand_types=kinds, text="lhs = e4m3 rhs = e2m1", place=place)
+    formats = {"lhs": "e4m3", "rhs": "e2m1"}
+    op = SimpleNamespace(name="ttng.tc_gen5_mma_scaled", operand_types=kinds, attribute=formats.get, place=place)
     module = SimpleNamespace(walk=lambda: [op])
     with pytest.raises(NotLifted, match="scales of f8E4M3FN: gfx950 multiplies scales that are powers of two"):
         check_scales(module, target("gfx950"))

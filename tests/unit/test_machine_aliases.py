@@ -9,6 +9,7 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.amd import cdna4
 
+from translator.ttgir.attributes import parse_attribute
 from translator.validate.aliases import slot_offsets
 from translator.validate.hazards import Hazard, NotRunnable
 
@@ -65,11 +66,13 @@ def test_padding_stays_where_it_is():
 
 
 def test_offsets_of_layouts_given_by_bases():
-    np.testing.assert_array_equal(slot_offsets("#ttg.shared_linear<{offset = [[1, 0], [0, 1]]}, alignment = 16>", (2, 2)), [[0, 2], [1, 3]])  # fmt: skip
-    padded = "#ttg.padded_shared<[2:+1] {offset = [[0, 1], [1, 0]], block = []}>"
+    linear = parse_attribute("#ttg.shared_linear<{offset = [[1, 0], [0, 1]]}, alignment = 16>")
+    np.testing.assert_array_equal(slot_offsets(linear, (2, 2)), [[0, 2], [1, 3]])
+    padded = parse_attribute("#ttg.padded_shared<[2:+1] {offset = [[0, 1], [1, 0]], block = []}>")
     np.testing.assert_array_equal(slot_offsets(padded, (2, 2)), [[0, 1], [3, 4]])
+    rotating = parse_attribute("#ttg.amd_rotating_shared<{vec = 4, perPhase = 1, maxPhase = 16, order = [1, 0]}>")
     with pytest.raises(NotRunnable):
-        slot_offsets("#ttg.amd_rotating_shared<{vec = 4, perPhase = 1, maxPhase = 16, order = [1, 0]}>", (2, 2))
+        slot_offsets(rotating, (2, 2))
 
 
 @gluon.jit

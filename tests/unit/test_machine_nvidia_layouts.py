@@ -11,6 +11,7 @@ from triton._C.libtriton import gluon_ir, ir, nvidia
 from triton.experimental.gluon.language import NVMMASharedLayout
 from triton.experimental.gluon.language.nvidia.blackwell import TensorMemoryLayout, TensorMemoryScalesLayout
 
+from translator.ttgir.attributes import parse_attribute
 from translator.validate.nvmma import nvmma_offsets
 from translator.validate.tensor_memory import placement
 
@@ -45,13 +46,13 @@ def test_swizzled_shared_memory(builder, swizzle, bits, transposed, shape):
     layout = NVMMASharedLayout(swizzle, bits, 2, transposed)
     text = f"#ttg.nvmma_shared<{{swizzlingByteWidth = {swizzle}, transposed = {str(transposed).lower()}, elementBitWidth = {bits}}}>"
     bases = builder.to_linear_layout(layout._to_ir(builder), shape).offset_bases
-    found = nvmma_offsets(text, shape)
+    found = nvmma_offsets(parse_attribute(text), shape)
     assert [int(found[place]) for place in _images(bases)] == list(range(shape[0] * shape[1]))
 
 
 def _check_tensor_memory(text: str, element: str, shape, linear) -> None:
     """Each element lies where Triton says; bits that no index has are 0 in both."""
-    found = placement(text, element, shape)
+    found = placement(parse_attribute(text), element, shape)
     size = {"f32": 4, "f16": 2, "i8": 1}[element]
     index = np.indices(shape)
     for where, bases in ((found.lanes, linear.rows), (found.columns // size, linear.cols)):
@@ -104,7 +105,7 @@ def test_clusters(builder, block, two, bases, shape):
     layout = TensorMemoryLayout(block, col_stride=1, cga_layout=bases, two_ctas=two)
     text = f"#ttng.tensor_memory_encoding<blockM = {block[0]}, blockN = {block[1]}, colStride = 1, CGALayout = {bases}"
     linear = builder.to_linear_layout(layout._to_ir(builder), shape)
-    found = placement(text + (", twoCTAs = true>" if two else ">"), "f32", shape)
+    found = placement(parse_attribute(text + (", twoCTAs = true>" if two else ">")), "f32", shape)
     assert found.lanes.max() < 256
     places = set(zip(found.lanes.ravel().tolist(), found.columns.ravel().tolist()))
     assert len(places) == shape[0] * shape[1]  # no two elements share a place

@@ -91,7 +91,7 @@ def machine_side(spec, folders: tuple[str, ...], scale: float = 1.0) -> dict:
         "memory": memory,
         "chosen": chosen,
         "reduction": machine.reduction,
-        "narrowest": narrowest(stage.text),
+        "narrowest": narrowest(module),
     }
 
 

@@ -14,10 +14,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from translator.ttgir.cta_parts import behind_arrow, ctas_of
+from translator.ttgir.cta_parts import ctas_of
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import part_of
-from translator.ttgir.module import Module, Op
+from translator.ttgir.module import Module
+from translator.ttgir.op import Op
 from translator.ttgir.types import Type
 
 _TILES = ("amdg.async_tdm_copy_global_to_local", "amdg.async_tdm_copy_local_to_global")
@@ -58,7 +59,7 @@ def tile_bytes(module: Module, within: int = 0) -> dict[str, float]:
     found: dict[str, list[int]] = defaultdict(list)
     for op in module.walk():
         if op.name in _TILES:
-            kind = next(x for x in (*op.operand_types, behind_arrow(op)) if x.kind == "memdesc")
+            kind = next(x for x in (*op.operand_types, op.target) if x.kind == "memdesc")
             place = op.locations.outermost(op.location, within)
             found[f"{os.path.basename(place.file)}:{place.line}"].append(_bytes(kind, _part(module, kind)))
     return {place: sum(sizes) / len(sizes) for place, sizes in found.items()}
@@ -103,7 +104,7 @@ def _moves(module: Module, ops: list[Op]) -> Iterator[tuple[Op, int, int]]:
     """What brings tiles, with the bytes that are read for a program and those that a workgroup of it receives."""
     for op in ops:
         if op.name in _COPIES:
-            kind = behind_arrow(op)
+            kind = op.target
             yield op, _bytes(kind, kind.shape), _bytes(kind, _part(module, kind))
         elif op.name in _LOADS and op.type.is_tensor:
             received = _bytes(op.type, _part(module, op.type))

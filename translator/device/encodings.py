@@ -10,18 +10,17 @@ A blocked layout stays blocked where that is exactly this change, else it become
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
-from translator.device.module_text import aliases, balanced_end, bits_of, op_name
 from translator.device.refusal import Refused
-from translator.ttgir.layouts import AttributeReader, DotOperand
-from translator.ttgir.parse import parse_op
-from translator.ttgir.types import Type, types_in
+from translator.ttgir.attributes import Attribute, parse_attribute
+from translator.ttgir.elements import bits_of
+from translator.ttgir.layouts import AttributeReader, DotOperand, lists
+from translator.ttgir.module_text import definitions, ops_named, rank_of, with_layouts
+from translator.ttgir.types import Type
 
-ROOT = re.compile(r"#ttg\.(\w+)<")
-MATRIX = ("amd_mfma", "amd_wmma")
-UNCHANGED = ("swizzled_shared", "shared_linear", "slice", "dot_op")
+MATRIX = ("ttg.amd_mfma", "ttg.amd_wmma")
+UNCHANGED = ("ttg.swizzled_shared", "ttg.shared_linear", "ttg.slice", "ttg.memdesc", "ttg.async")
 MMA_K_BITS = 256  # K extent of `mma.sync.m16n8` in bits of an operand's row (PTX ISA, warp-level matrix instructions)
 FMA_TILE = 4  # rows and columns of the result per lane where a dot runs as FMA
 
@@ -49,28 +48,15 @@ class MatrixLayout:
         return not self.k_width
 
 
-def integers(text: str, name: str) -> list[int] | None:
-    """`[1, 8]` of `name = [1, 8]`, None where it is not there."""
-    found = re.search(rf"\b{name} = \[([\d, ]*)\]", text)
-    return [int(x) for x in found.group(1).split(",") if x.strip()] if found else None
-
-
-def bases(text: str, name: str) -> list[list[int]]:
-    """`[[0, 1], [0, 2]]` of `name = [[0, 1], [0, 2]]`; empty where it is not there."""
-    found = re.search(rf"\b{name} = \[((?:\[[\d, ]*\](?:, )?)*)\]", text)
-    if not found:
-        return []
-    return [[int(x) for x in basis.split(",")] for basis in re.findall(r"\[([\d, ]+)\]", found.group(1))]
-
-
-def shared_by(body: str) -> str:
+def shared_by(layout: Attribute) -> str:
     """`, CGALayout = [[1, 0]]` of a layout that says how the CTAs of a cluster share a tensor, "" of another one."""
-    found = bases(body, "CGALayout")
-    return f", CGALayout = {found}" if found else ""
+    found = layout.get("CGALayout", ())
+    return f", CGALayout = {lists(found)}" if found else ""
 
 
 def linear_text(register, lane, warp) -> str:
-    return f"#ttg.linear<{{register = {register}, lane = {lane}, warp = {warp}, block = []}}>"
+    bases = (lists(tuple(map(tuple, group))) for group in (register, lane, warp))
+    return "#ttg.linear<{{register = {}, lane = {}, warp = {}, block = []}}>".format(*bases)
 
 
 def blocked_text(size, threads, warps, order, shared: str = "") -> str:
@@ -99,10 +85,10 @@ def blocked_bases(size, threads, warps, order) -> tuple[list, list, list]:
     return take(size), take(threads), take(warps)
 
 
-def narrow_blocked(body: str) -> str:
+def narrow_blocked(layout: Attribute) -> str:
     """A wave64 blocked layout with 32 lanes and twice the warps: blocked if that is exact, else linear."""
     names = ("sizePerThread", "threadsPerWarp", "warpsPerCTA", "order")
-    size, threads, warps, order = (integers(body, name) for name in names)
+    size, threads, warps, order = (layout.get(name) for name in names)
     register, lane, warp = blocked_bases(size, threads, warps, order)
     wanted = (register, lane[:-1], [lane[-1], *warp])
     split = next(d for d in reversed(order) if threads[d] > 1)
@@ -114,27 +100,27 @@ def narrow_blocked(body: str) -> str:
     return linear_text(*wanted)
 
 
-def narrow_linear(body: str) -> str:
+def narrow_linear(layout: Attribute) -> str:
     """A wave64 linear layout with 32 lanes and twice the warps."""
-    lane = bases(body, "lane")
-    return linear_text(bases(body, "register"), lane[:-1], [lane[-1], *bases(body, "warp")])
+    lane = layout.get("lane")
+    return linear_text(layout.get("register"), lane[:-1], [lane[-1], *layout.get("warp")])
 
 
-def unpadded_shared(body: str) -> str:
+def unpadded_shared(layout: Attribute) -> str:
     """An LDS layout with the same offset bases and no padding: NVIDIA's cp.async takes no padded one."""
-    if offset := bases(body, "offset"):
-        block = bases(body, "block")
-        others = f", block = {block}" if block else ""
-        return f"#ttg.shared_linear<{{offset = {offset}{others}}}, alignment = 16>"
-    order = integers(body, "order")
-    return f"#ttg.swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = 1, order = {order}{shared_by(body)}}}>"
+    if offset := layout.get("offset"):
+        block = layout.get("block", ())
+        others = f", block = {lists(block)}" if block else ""
+        return f"#ttg.shared_linear<{{offset = {lists(offset)}{others}}}, alignment = 16>"
+    order = lists(layout.get("order"))
+    return f"#ttg.swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = 1, order = {order}{shared_by(layout)}}}>"
 
 
-def matrix_warps(name: str, body: str, lanes: int) -> list[int]:
+def matrix_warps(layout: Attribute, lanes: int) -> list[int]:
     """Warps per dimension that a matrix layout spreads over, for warps of 32 lanes."""
-    warps = integers(body, "warpsPerCTA")
-    if warps is None:
-        spread = bases(body, "warp")
+    warps = list(layout.get("warpsPerCTA", ()))
+    if not warps:
+        spread = layout.get("ctaLayout", Attribute()).get("warp", ())
         warps = [1] * (len(spread[0]) if spread else 2)
         for basis in spread:
             warps = [w * (2 if b else 1) for w, b in zip(warps, basis)]
@@ -145,18 +131,18 @@ def matrix_warps(name: str, body: str, lanes: int) -> list[int]:
     return warps
 
 
-def matrix_layout(name: str, body: str, lanes: int, dots: list[Dot], rank: int) -> MatrixLayout:
-    """What replaces the layout `#ttg.{name}<{body}>`, given the dots that have it as their result.
+def matrix_layout(layout: Attribute, lanes: int, dots: list[Dot], rank: int) -> MatrixLayout:
+    """What replaces a layout, given the dots that have it as their result.
 
     Raises: Refused when the dots of one layout need different replacements.
     """
-    warps = matrix_warps(name, body, lanes)
+    warps = matrix_warps(layout, lanes)
     warps = [1] * (rank - len(warps)) + warps
     fma = [d for d in dots if d.operand in ("f32", "f64") or d.k * bits_of(d.operand) < MMA_K_BITS]
     if fma:
         size = [1] * (rank - 2) + [FMA_TILE, FMA_TILE]
         threads = [1] * (rank - 2) + [4, 8]
-        return MatrixLayout(blocked_text(size, threads, warps, list(reversed(range(rank))), shared_by(body)), {})
+        return MatrixLayout(blocked_text(size, threads, warps, list(reversed(range(rank))), shared_by(layout)), {})
     widths: dict[int, int] = {}
     for dot in dots:
         wanted = 32 // bits_of(dot.operand)
@@ -166,15 +152,14 @@ def matrix_layout(name: str, body: str, lanes: int, dots: list[Dot], rank: int) 
         if len({widths[old] for old in dot.k_widths}) > 1:
             raise Refused("tt.dot", "operands of one dot would need different kWidth on the CUDA device")
     shape = [1] * (rank - 2) + [16, 8]
-    sizes = f"warpsPerCTA = {warps}{shared_by(body)}, instrShape = {shape}"
+    sizes = f"warpsPerCTA = {warps}{shared_by(layout)}, instrShape = {shape}"
     text = f"#ttg.nvidia_mma<{{versionMajor = 2, versionMinor = 0, {sizes}}}>"
     return MatrixLayout(text, widths or {0: 2})
 
 
 def find_dots(text: str) -> list[Dot]:
     """Every `tt.dot` of the module."""
-    dots = [parse_op(line) for line in text.splitlines() if op_name(line) == "tt.dot"]
-    return [_dot(op.type, *op.operand_types) for op in dots]
+    return [_dot(op.type, *op.operand_types) for op in ops_named(text, "tt.dot")]
 
 
 def _dot(result: Type, first: Type, second: Type) -> Dot:
@@ -188,61 +173,44 @@ def retarget_encodings(text: str, lanes: int) -> str:
 
     Raises: Refused for an encoding without a counterpart.
     """
-    named, dots = aliases(text), find_dots(text)
+    named, dots = definitions(text), find_dots(text)
     matrices: dict[str, MatrixLayout] = {}
     for alias, value in named.items():
-        found = ROOT.match(value)
-        if found and found.group(1) in MATRIX:
+        layout = parse_attribute(value)
+        if layout.kind in MATRIX:
             mine = [dot for dot in dots if dot.result == alias]
-            matrices[alias] = matrix_layout(found.group(1), value, lanes, mine, _rank(text, alias))
-    text = _operand_layouts(text, matrices)
-    out, at = [], 0
-    for found in ROOT.finditer(text):
-        if found.start() < at:
-            continue
-        name, end = found.group(1), balanced_end(text, found.end() - 1)
-        body = text[found.start() : end]
-        if name in UNCHANGED:
-            continue  # only what stands inside changes, and the scan goes on there
-        out += [text[at : found.start()], _replacement(name, body, lanes, matrices, named)]
-        at = end
-    return "".join(out) + text[at:]
+            matrices[alias] = matrix_layout(layout, lanes, mine, rank_of(text, alias) or 2)
+    return with_layouts(text, lambda layout, body: _replacement(layout, body, lanes, matrices, named))
 
 
-def _replacement(name: str, body: str, lanes: int, matrices: dict[str, MatrixLayout], named: dict[str, str]) -> str:
-    if name in MATRIX:
+def _replacement(
+    layout: Attribute, body: str, lanes: int, matrices: dict[str, MatrixLayout], named: dict[str, str]
+) -> str | None:
+    """The text of what replaces a layout, None where at most what stands inside changes."""
+    if layout.kind in MATRIX:
         alias = next((a for a, value in named.items() if value == body), None)
         if alias is None:
-            raise Refused(f"#ttg.{name}", "a matrix layout that is printed without an alias")
+            raise Refused(f"#{layout.kind}", "a matrix layout that is printed without an alias")
         return matrices[alias].text
-    if name == "padded_shared":
-        return unpadded_shared(body)
-    if name == "blocked":
-        return narrow_blocked(body) if lanes == 64 else body
-    if name == "linear":
-        return narrow_linear(body) if lanes == 64 else body
-    if name in ("memdesc", "async"):
-        return body
-    raise Refused(f"#ttg.{name}", "no counterpart of this layout is known on a CUDA device")
+    if layout.kind == "ttg.dot_op":
+        return _operand_layout(layout, matrices)
+    if layout.kind == "ttg.padded_shared":
+        return unpadded_shared(layout)
+    if layout.kind in ("ttg.blocked", "ttg.linear"):
+        narrow = narrow_blocked if layout.kind == "ttg.blocked" else narrow_linear
+        return narrow(layout) if lanes == 64 else body
+    if layout.kind in UNCHANGED:
+        return None
+    raise Refused(f"#{layout.kind}", "no counterpart of this layout is known on a CUDA device")
 
 
-def _rank(text: str, alias: str) -> int:
-    """Rank of the tensors that have the layout `alias` itself; 2 where there is none."""
-    kinds = (kind for line in text.splitlines() if f", {alias}>" in line for kind in types_in(line, "tensor<"))
-    return next((len(kind.shape) for kind in kinds if kind.layout == alias and kind.kind != "ptr"), 2)
-
-
-def _operand_layouts(text: str, matrices: dict[str, MatrixLayout]) -> str:
-    """`kWidth` of dot operands as their new parent wants it."""
-
-    def change(found: re.Match) -> str:
-        index, parent, width = found.group(1), found.group(2), int(found.group(3) or 0)
-        layout = matrices.get(parent)
-        if layout is None:
-            return found.group(0)
-        if layout.is_fma:
-            return f"#ttg.dot_op<{{opIdx = {index}, parent = {parent}}}>"
-        new = layout.k_width.get(width, max(layout.k_width.values()))
-        return f"#ttg.dot_op<{{opIdx = {index}, parent = {parent}, kWidth = {new}}}>"
-
-    return re.sub(r"#ttg\.dot_op<\{opIdx = (\d), parent = (#\w+)(?:, kWidth = (\d+))?\}>", change, text)
+def _operand_layout(layout: Attribute, matrices: dict[str, MatrixLayout]) -> str | None:
+    """The layout of an operand with the `kWidth` that its new parent wants; None where the parent stays."""
+    index, parent = layout.get("opIdx"), f"#{layout.get('parent').kind}"
+    if parent not in matrices:
+        return None
+    if matrices[parent].is_fma:
+        return f"#ttg.dot_op<{{opIdx = {index}, parent = {parent}}}>"
+    widths = matrices[parent].k_width
+    width = widths.get(layout.get("kWidth", 0), max(widths.values()))
+    return f"#ttg.dot_op<{{opIdx = {index}, parent = {parent}, kWidth = {width}}}>"

@@ -8,7 +8,6 @@ tensor keeps its contents; that is found out by running the source from poisoned
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,13 +21,16 @@ from translator.validate.engine import Machine
 from translator.validate.hazards import Hazard, NotRunnable
 from translator.validate.inputs import DescriptorArgument, Inputs, Tensor, make_inputs
 from translator.validate.memory import Memory
+from translator.validate.pair import narrowest
 from translator.ttgir.parse import parse_module
 
 # Ops that a GPU computes by an approximation of its own; sources: CUDA C++ Programming Guide, table of intrinsic errors
 # (ex2.approx, lg2.approx, sin.approx, div.full and rsqrt.approx: 2 units in the last place, but relative to the argument
 # after range reduction), and `llvm/docs/AMDGPUUsage.rst` (1 to 2.5 units).
-APPROXIMATE = re.compile(
-    r"\b(?:math\.(?:exp|exp2|log|log2|sin|cos|rsqrt|sqrt|erf|tanh|powf?)|arith\.divf|tt\.extern_elementwise)\b"
+APPROXIMATE = (
+    *(f"math.{name}" for name in "exp exp2 log log2 sin cos rsqrt sqrt erf tanh pow powf".split()),
+    "arith.divf",
+    "tt.extern_elementwise",
 )
 APPROXIMATION = 2.0**-16  # relative: 2 units of f32 amplified by an exponent's argument of up to 2^6
 
@@ -68,14 +70,14 @@ def expected_tensors(ttir: str, spec: LaunchSpec, names: list[str]) -> tuple[Inp
         ) from None
     except Hazard as error:
         raise Refused(f"launch {spec.id}", f"the source is at fault on these inputs: {error}", "no-reference") from None
-    narrowest = _narrowest(ttir)
-    slack = APPROXIMATION if APPROXIMATE.search(ttir) else 0.0
+    source = parse_module(ttir)
+    slack = APPROXIMATION if source.has(*APPROXIMATE) else 0.0
     out = []
     for tensor, buffer in zip(inputs.tensors(), memory.buffers):
         written, racing = _elements(buffer, buffer.changed), _elements(buffer, buffer.racing)
         expected = buffer.data.view(stored(buffer.element))
         initial = _poison(tensor, written) if tensor.name in poisoned else tensor.data
-        limits = _limits(expected[written & ~racing], buffer.element, machine.reduction, narrowest, slack)
+        limits = _limits(expected[written & ~racing], buffer.element, machine.reduction, narrowest(source), slack)
         out.append(ExpectedTensor(tensor.name, buffer.element, initial, expected, written, racing, **limits))
     return inputs, out, 2 * machine.multiply_adds
 
@@ -136,11 +138,6 @@ def _elements(buffer, record) -> np.ndarray:
     size = stored(buffer.element).itemsize
     touched = buffer.touched(record)
     return touched[: len(touched) // size * size].reshape(-1, size).any(axis=1)
-
-
-def _narrowest(text: str) -> str:
-    present = [name for name in PRECISION if re.search(rf"\b(?:\d+x)*{name}\b", text)]
-    return min(present, key=PRECISION.get) if present else "f32"
 
 
 def _limits(expected: np.ndarray, element: str, reduction: int, narrowest: str, slack: float) -> dict[str, float]:

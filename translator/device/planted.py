@@ -5,8 +5,8 @@ A check that was never seen to fail says nothing, so bundles may carry these bes
 
 from __future__ import annotations
 
-from translator.device.module_text import op_name, without_locations
-from translator.ttgir.module import Op
+from translator.ttgir.module_text import op_name, without_locations
+from translator.ttgir.op import Op
 from translator.ttgir.parse import parse_module, parse_op
 
 _WAITS = ("ttg.async_wait", "amdg.async_tdm_wait")
@@ -131,7 +131,7 @@ def _barriers(lines: list[str], ops: dict[int, Op]) -> dict[str, str]:
     firsts: dict[int, int] = {}
     for i, op in ops.items():
         if op.name == "amdg.init_barrier":
-            firsts.setdefault(int(op.body.rpartition(",")[2]), i)
+            firsts.setdefault(op.counted, i)
     for count, i in firsts.items():
         if count > 1:
             halved = lines[i].replace(f", {count} :", f", {count // 2} :")

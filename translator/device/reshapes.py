@@ -13,10 +13,10 @@ import math
 from dataclasses import replace
 
 from translator.device.encodings import linear_text
-from translator.device.module_text import aliases, op_name, spelled_out
 from translator.device.refusal import Refused
-from translator.ttgir.module import Op
-from translator.ttgir.parse import parse_op
+from translator.ttgir.attributes import parse_attribute
+from translator.ttgir.module_text import definitions, turned, with_ops
+from translator.ttgir.op import Op
 
 _MOVES = ("tt.trans", "tt.reshape")
 
@@ -26,18 +26,18 @@ def moves_on_linear(text: str, warps: int) -> str:
 
     Raises: Refused where CTAs of a cluster share the tensor.
     """
-    named = aliases(text)
-    out = []
-    for line in text.splitlines():
-        op = parse_op(line) if op_name(line) in _MOVES else None
-        if op is not None and any(_is_matrix(kind.layout, named) for kind in (op.operand_types[0], op.type)):
-            if any("CGALayout" in spelled_out(kind.layout, named) for kind in (op.operand_types[0], op.type)):
-                raise Refused(op.name, "a transpose or reshape of a product that the CTAs of a cluster share")
-            indent = line[: len(line) - len(line.lstrip())]
-            out += [indent + new for new in _converted(op, warps)]
-        else:
-            out.append(line)
-    return "\n".join(out) + "\n"
+    named = definitions(text)
+
+    def change(op: Op, line: str) -> list[str] | None:
+        kinds = (op.operand_types[0], op.type)
+        layouts = [part for kind in kinds for part in parse_attribute(kind.layout, named).walk()]
+        if not any(part.kind in ("ttg.nvidia_mma", "ttg.dot_op") for part in layouts):
+            return None
+        if any("CGALayout" in part.names for part in layouts):
+            raise Refused(op.name, "a transpose or reshape of a product that the CTAs of a cluster share")
+        return _converted(op, warps)
+
+    return with_ops(text, _MOVES, change)
 
 
 def _converted(op: Op, warps: int) -> list[str]:
@@ -48,10 +48,9 @@ def _converted(op: Op, warps: int) -> list[str]:
     moved = linear_text(*([_moved(at, before.shape, after.shape, axes) for at in group] for group in places))
     start, end = (f"%{side}_{result[1:]}" for side in ("from", "to"))
     source, target = replace(before, layout=flat).printed, replace(after, layout=moved).printed
-    attributes = op.body.removeprefix(op.operands[0])
     return [
         f"{start} = ttg.convert_layout {op.operands[0]} : {before.printed} -> {source}",
-        f"{end} = {op.name} {start}{attributes} : {source} -> {target}",
+        turned(op, end, start, source, target),
         f"{result} = ttg.convert_layout {end} : {target} -> {after.printed}",
     ]
 
@@ -76,8 +75,3 @@ def _coordinates(at: int, shape: tuple[int, ...]) -> list[int]:
         at, rest = divmod(at, extent)
         out.append(rest)
     return out[::-1]
-
-
-def _is_matrix(layout: str, named: dict[str, str]) -> bool:
-    text = spelled_out(layout, named)
-    return "#ttg.nvidia_mma" in text or "#ttg.dot_op" in text

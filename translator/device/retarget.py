@@ -9,14 +9,12 @@ rounding inside the matrix instructions, speed.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
 from translator.device import tdm_copies, retarget_memory
 from translator.device.tdm_copies import Described
 from translator.device.encodings import retarget_encodings
 from translator.device.flow import DescriptorFlow
-from translator.device.module_text import op_name, without_locations
 from translator.device.refusal import Refused
 from translator.device.reshapes import moves_on_linear
 from translator.device.retarget_memory import Names
@@ -24,9 +22,20 @@ from translator.device.unit_scales import plain_dots
 from translator.device.scans import scans_on_blocked
 from translator.ttgir.cta_parts import ctas_of
 from translator.ttgir.layouts import Bases
-from translator.ttgir.module import Module, Op
+from translator.ttgir.module import Module
+from translator.ttgir.module_text import (
+    indent_of,
+    op_name,
+    partition_warps,
+    printed,
+    with_number,
+    with_target,
+    without_attribute,
+    without_attributes,
+    without_locations,
+)
+from translator.ttgir.op import Op
 from translator.ttgir.parse import parse_module, parse_op
-from translator.ttgir.types import parse_type
 
 SM = 90
 MAX_WARPS = 32
@@ -77,8 +86,7 @@ class _State:
         """How the CTAs of a cluster share the tile in LDS that an operation names; () of a program of one CTA."""
         if self.module.clusters == 1:
             return ()
-        kinds = (*op.operand_type_texts, op.target_type)
-        return ctas_of(self.module, parse_type(next(k for k in kinds if k.startswith("!ttg.memdesc"))))
+        return ctas_of(self.module, op.memdesc)
 
 
 def retarget(text: str) -> str:
@@ -86,8 +94,8 @@ def retarget(text: str) -> str:
     text = retarget_memory.without_zero_fill(plain_dots(without_locations(text)))
     module = parse_module(text)
     lanes, warps = _geometry(module)
-    _refuse_types(text)
-    _refuse_mixed_counters(text)
+    _refuse_types(module)
+    _refuse_mixed_counters(module)
     text = retarget_encodings(text, lanes)
     warps = warps * lanes // 32
     text = moves_on_linear(scans_on_blocked(text, warps), warps)
@@ -99,9 +107,9 @@ def retarget(text: str) -> str:
         if line.startswith("module"):
             line = _module_line(line, state.warps[0])
         elif line.lstrip().startswith("tt.func"):
-            line = re.sub(r",? ?tt\.pointer_range = 32 : i32", "", flow.parameters(line)).replace(" {}", "")
+            line = without_attribute(flow.parameters(line), "tt.pointer_range")
         _track_partitions(line, state)
-        indent = line[: len(line) - len(line.lstrip())]
+        indent = indent_of(line)
         out += [indent + new if new and not new.startswith(" ") else new for new in _op(line, state, flow)]
         out += flow.prologue()
     return "\n".join(out) + "\n"
@@ -118,23 +126,22 @@ def _geometry(module: Module) -> tuple[int, int]:
     return lanes, warps
 
 
-def _refuse_types(text: str) -> None:
+def _refuse_types(module: Module) -> None:
     for name, what in FOREIGN_TYPES.items():
-        if re.search(rf"[x<: ]{name}\b", text):
+        if name in module.elements:
             raise Refused(name, f"{what} has no counterpart on a CUDA device")
 
 
-def _refuse_mixed_counters(text: str) -> None:
+def _refuse_mixed_counters(module: Module) -> None:
     """TDM copies and async copies have counters of their own on gfx1250 and would share one here."""
-    if "amdg.async_tdm_wait" in text and ("ttg.async_copy_global_to_local" in text or "ttg.async_wait" in text):
+    if module.has("amdg.async_tdm_wait") and module.has("ttg.async_copy_global_to_local", "ttg.async_wait"):
         raise Refused("ttg.async_wait", "a kernel that mixes TDM and async_copy counters")
 
 
 def _module_line(line: str, warps: int) -> str:
-    line = re.sub(r'(?:, )?"?ttg\.(?:total-num-warps|maxnreg)"? = \d+ : i32', "", line).replace("{, ", "{")
-    line = re.sub(r'("ttg\.num-warps" = )\d+', rf"\g<1>{warps}", line)
-    line = re.sub(r'("ttg\.threads-per-warp" = )\d+', r"\g<1>32", line)
-    return re.sub(r'(ttg\.target = )"[^"]*"', rf'\g<1>"cuda:{SM}"', line)
+    line = without_attribute(without_attribute(line, "ttg.total-num-warps"), "ttg.maxnreg")
+    line = with_number(with_number(line, "ttg.num-warps", warps), "ttg.threads-per-warp", 32)
+    return with_target(line, f"cuda:{SM}")
 
 
 def _track_partitions(line: str, state: _State) -> None:
@@ -144,10 +151,10 @@ def _track_partitions(line: str, state: _State) -> None:
         state.warps.pop()
     if not stripped.endswith("{") or stripped.startswith(("module", "tt.func")):
         return
-    found = re.search(r"\) num_warps\((\d+)\)", stripped)
-    state.depth.append(bool(found))
-    if found:
-        state.warps.append(int(found.group(1)))
+    warps = partition_warps(stripped)
+    state.depth.append(warps is not None)
+    if warps is not None:
+        state.warps.append(warps)
 
 
 def _op(line: str, state: _State, flow: DescriptorFlow) -> list[str]:
@@ -172,10 +179,8 @@ def _op(line: str, state: _State, flow: DescriptorFlow) -> list[str]:
 
 def _plain_attributes(line: str) -> str:
     """Without attributes that only AMD's lowering reads."""
-    line = re.sub(r",? ?ttg\.amdg\.\w+ = \w+", "", line)
-    if "ttg.warp_specialize(" in line:
-        line = re.sub(r" attributes \{[^}]*\}", "", line)
-    return line.replace(" {}", "")
+    line = without_attribute(line, "ttg.amdg.*")
+    return without_attributes(line) if op_name(line) == "ttg.warp_specialize" else line
 
 
 def _tdm_wait(op: Op, state: _State) -> list[str]:
@@ -183,27 +188,26 @@ def _tdm_wait(op: Op, state: _State) -> list[str]:
 
 
 def _same_barrier(op: Op, state: _State) -> list[str]:
-    return [f"{op.name.replace('amdg.', 'ttng.')}{op.text}"]
+    return [printed(op, op.name.replace("amdg.", "ttng."))]
 
 
 def _arrive_barrier(op: Op, state: _State) -> list[str]:
     """Every lane arrives on AMD; here one lane carries the sum. The phase that the op returns has no counterpart."""
-    barrier, count = op.operands[0], op.body.rpartition(",")[2]
-    if op.target_type != "i32" or not count.strip().isdigit():
+    if op.target.element != "i32" or len(op.operands) > 1 or op.counted is None:
         raise Refused(op.name, "an operand form that is not known")
-    arrivals = int(count) * state.warps[-1] * 32
-    return [f"ttng.arrive_barrier {barrier}, {arrivals} : {op.operand_type_texts[0]}"]
+    arrivals = op.counted * state.warps[-1] * 32
+    return [f"ttng.arrive_barrier {op.operands[0]}, {arrivals} : {op.operand_types[0].printed}"]
 
 
 def _copies_arrive(op: Op, state: _State) -> list[str]:
     """Every lane arrives once its copies have landed on AMD; here they are waited for, and one lane carries the sum."""
-    if op.body.strip() != op.operands[0]:
+    if len(op.operands) > 1 or op.words:
         raise Refused(op.name, "an operand form that is not known")
     group, landed = state.names("group"), state.names("landed")
     return [
         f"{group} = ttg.async_commit_group",
         f"{landed} = ttg.async_wait {group} {{num = 0 : i32}}",
-        f"ttng.arrive_barrier {op.operands[0]}, {state.warps[-1] * 32} : {op.signature}",
+        f"ttng.arrive_barrier {op.operands[0]}, {state.warps[-1] * 32} : {op.operand_types[0].printed}",
     ]
 
 

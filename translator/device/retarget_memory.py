@@ -10,14 +10,12 @@ A masked-off lane of an AMD load reads zero, so every masked load gets an explic
 
 from __future__ import annotations
 
-from translator.device.module_text import op_name
 from translator.device.refusal import Refused
-from translator.ttgir.module import Op
-from translator.ttgir.parse import parse_op
-from translator.ttgir.types import Type, parse_type
+from translator.ttgir.module_text import ops_named, printed, with_ops
+from translator.ttgir.op import Op
+from translator.ttgir.types import Type
 
 COPIES = ("amdg.buffer_load_to_local", "ttg.async_copy_global_to_local")
-_ZEROS = ("dense<0>", "dense<0.000000e+00>", "dense<false>")
 
 
 class Names:
@@ -89,8 +87,7 @@ def buffer_atomic(op: Op, names: Names) -> list[str]:
     kind = op.tensors[-1]
     lines, moved, moved_type = pointer_tensor(names, base, f"!tt.ptr<{kind.element}>", offsets, kind.of("i32"))
     types = [moved_type, kind] + [kind.of("i1")] * (mask is not None)
-    how = [word.strip() for word in op.body.split(",")[:3]]  # operation, order, scope
-    operands = ", ".join([*how, *filter(None, (moved, op.operands[0], mask))])
+    operands = ", ".join([*op.words[:3], *filter(None, (moved, op.operands[0], mask))])
     printed = ", ".join(ty.printed for ty in types)
     return [*lines, f"{_result(op)}tt.atomic_rmw {operands} : ({printed}) -> {kind.printed}"]
 
@@ -100,28 +97,25 @@ def buffer_load_to_local(op: Op, names: Names) -> list[str]:
     base, offsets, mask, other = op.buffer
     if other:
         raise Refused(op.name, "a fill value: NVIDIA's cp.async writes zero where the mask is off")
-    pointer, offset_type = parse_type(op.signature.partition("[")[0]), op.tensors[0]
-    lines, moved, moved_type = pointer_tensor(names, base, pointer.printed, offsets, offset_type)
+    offset_type = op.tensors[0]
+    lines, moved, moved_type = pointer_tensor(names, base, op.pointer.printed, offsets, offset_type)
     target = op.operands[op.keyword("into")]
-    masked = zero_filled(lines, names, mask, offset_type.of(pointer.element))
-    copy = f"ttg.async_copy_global_to_local {moved}, {target}{masked} : {moved_type.printed} -> {op.target_type}"
+    masked = zero_filled(lines, names, mask, offset_type.of(op.pointer.element))
+    copy = f"ttg.async_copy_global_to_local {moved}, {target}{masked} : {moved_type.printed} -> {op.target.short}"
     return [*lines, f"{op.results[0]} = {copy}"]
 
 
 def without_zero_fill(text: str) -> str:
     """The module without fill values of copies to LDS that are zero anyway."""
-    ops = {
-        n: parse_op(line) for n, line in enumerate(text.splitlines()) if op_name(line) in (*COPIES, "arith.constant")
-    }
-    zeros = {op.results[0] for op in ops.values() if op.name == "arith.constant" and op.body.strip() in _ZEROS}
-    out = []
-    for n, line in enumerate(text.splitlines()):
-        other = ops[n].keyword("other") if n in ops and ops[n].name in COPIES else None
-        name = ops[n].operands[other] if other is not None else ""
-        if name in zeros:
-            line = line.replace(f" other = {name}", "", 1).replace(f" other {name}", "", 1)
-        out.append(line)
-    return "\n".join(out) + "\n"
+    zeros = {op.results[0] for op in ops_named(text, "arith.constant") if op.constant.is_zero}
+
+    def change(op: Op, line: str) -> list[str]:
+        other = op.keyword("other")
+        name = op.operands[other] if other is not None else ""
+        without = line.replace(f" other = {name}", "", 1).replace(f" other {name}", "", 1)
+        return [without if name in zeros else line]
+
+    return with_ops(text, COPIES, change)
 
 
 def zero_filled(lines: list[str], names: Names, mask: str | None, kind: Type) -> str:
@@ -135,19 +129,18 @@ def async_copy(op: Op, names: Names) -> list[str]:
     if other is not None:
         raise Refused(op.name, "a fill value: NVIDIA's cp.async writes zero where the mask is off")
     lines: list[str] = []
-    text = op.text
+    before = masked = ""
     if mask is not None:
         pointers, name = op.tensors[0], op.operands[mask]
-        masked = zero_filled(lines, names, name, pointers.of(pointers.element))
-        text = text.replace(f" mask {name}", masked, 1)
-    return [*lines, f"{_result(op)}{op.name}{text}"]
+        before, masked = f" mask {name}", zero_filled(lines, names, name, pointers.of(pointers.element))
+    return [*lines, f"{_result(op)}{printed(op).replace(before, masked, 1)}"]
 
 
 def masked_load(op: Op, names: Names) -> list[str]:
     """`tt.load %p, %mask` without an other value gets an explicit zero."""
     lines: list[str] = []
-    text, kind = op.text, op.operand_types[0]
+    both = filled = ", ".join(op.operands)
+    kind = op.operand_types[0]
     if kind.is_tensor and len(op.operands) == 2:
-        both = ", ".join(op.operands)
-        text = text.replace(both, f"{both}, {zero(lines, names, kind.of(kind.element))}", 1)
-    return [*lines, f"{_result(op)}{op.name}{text}"]
+        filled = f"{both}, {zero(lines, names, kind.of(kind.element))}"
+    return [*lines, f"{_result(op)}{printed(op).replace(both, filled, 1)}"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from translator.device.encodings import blocked_text
-from translator.device.module_text import aliases, spelled_out
 from translator.device.refusal import Refused
-from translator.ttgir.module import Op
+from translator.ttgir.attributes import Attribute
+from translator.ttgir.module_text import indent_of
+from translator.ttgir.op import Op
 from translator.ttgir.parse import parse_module
 
 
@@ -16,11 +17,9 @@ def scans_on_blocked(text: str, warps: int) -> str:
 
     Raises: Refused for a scan on a linear layout of several tensors, or of one that CTAs of a cluster share.
     """
-    if "tt.scan" not in text:
-        return text
     module, lines = parse_module(text), text.splitlines()
     for scan in sorted((op for op in module.walk() if op.name == "tt.scan"), key=lambda op: -op.line):
-        if _is_linear(scan.operand_types[0].layout, aliases(text)):
+        if _is_linear(module.attribute(scan.operand_types[0])):
             _convert(lines, scan, warps, module.clusters)
     return "\n".join(lines) + "\n"
 
@@ -34,7 +33,7 @@ def _convert(lines: list[str], scan: Op, warps: int, clusters: int) -> None:
     (operand,), (kind,), result = scan.operands, scan.operand_types, scan.results[0]
     blocked = replace(kind, layout=scan_layout(kind.shape, warps)).printed
     head, last = lines[scan.line - 1], lines[scan.end - 1]
-    indent = head[: len(head) - len(head.lstrip())]
+    indent = indent_of(head)
     inner, moved = (f"%{what}_{result[1:]}" for what in ("scanned", "blocked"))
     # Attributes may stand before the types, and have types of their own.
     lines[scan.end - 1] = f"{last.partition(' : (')[0]} : ({blocked}) -> {blocked}"
@@ -43,9 +42,8 @@ def _convert(lines: list[str], scan: Op, warps: int, clusters: int) -> None:
     lines.insert(scan.line - 1, f"{indent}{moved} = ttg.convert_layout {operand} : {kind.printed} -> {blocked}")
 
 
-def _is_linear(layout: str, named: dict[str, str]) -> bool:
-    text = spelled_out(layout, named)
-    return "#ttg.linear" in text or "#ttg.nvidia_mma" in text
+def _is_linear(layout: Attribute) -> bool:
+    return any(part.kind in ("ttg.linear", "ttg.nvidia_mma") for part in layout.walk())
 
 
 def scan_layout(shape: tuple[int, ...], warps: int) -> str:

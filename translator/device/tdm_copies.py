@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from translator.device.encodings import blocked_text
-from translator.device.module_text import bits_of
 from translator.device.refusal import Refused
 from translator.device.retarget_memory import Names, zero_filled
+from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Bases, part_of
-from translator.ttgir.module import Op
+from translator.ttgir.op import Op
 from translator.ttgir.types import Type, parse_type
 
 COPY_BYTES = 16  # bytes per lane of one cp.async, the widest there is
@@ -63,7 +63,7 @@ def width(kind: str) -> int:
 
 def make(op: Op, names: Names) -> tuple[list[str], str, Described]:
     """`%d = tt.make_tensor_descriptor %p, [bounds], [strides] : <f16>, <128x64xf16, #shared>`."""
-    if "padding" in op.body and "nan" in op.body.lower():
+    if "nan" in str(op.attribute("padding", "")).lower():
         raise Refused(op.name, "NaN padding")
     bounds, strides = (list(op.operands[slice(*op.bracket(which))]) for which in (0, 1))
     block, element = _tile(op.type)
@@ -88,7 +88,7 @@ def update(op: Op, names: Names, known: dict[str, Described]) -> tuple[list[str]
         moved = tuple(names("position") for _ in added)
         lines += [f"{m} = arith.addi {p}, {a} : i32" for m, p, a in zip(moved, old.position, added)]
         new = replace(new, position=moved)
-        if "clamp_bounds" not in op.body:  # the bounds count from the tile, so they move with it
+        if not op.attribute("clamp_bounds"):  # the bounds count from the tile, so they move with it
             bounds = tuple(names("bound") for _ in added)
             lines += [f"{m} = arith.addi {b}, {a} : i32" for m, b, a in zip(bounds, old.bounds, added)]
             new = replace(new, bounds=bounds)
@@ -201,15 +201,14 @@ def copy_in(op: Op, names: Names, known: dict[str, Described], warps: int, ctas:
     """
     d = lookup(known, op.operands[0], op.name)
     local, result = op.operands[op.keyword("into")], op.results[0]
-    local_type = op.target_type.removeprefix("!ttg.memdesc")
     lines, pointers, kind, mask = tile_pointers(d, warps, names, ctas)
     token = names("copy")
     filled = zero_filled(lines, names, mask, parse_type(kind).of(d.element))
-    lines.append(f"{token} = ttg.async_copy_global_to_local {pointers}, {local}{filled} : {kind} -> {local_type}")
+    lines.append(f"{token} = ttg.async_copy_global_to_local {pointers}, {local}{filled} : {kind} -> {op.target.short}")
     lines.append(f"{result} = ttg.async_commit_group tokens {token}")
     if (barrier := op.keyword("barrier")) is not None:
         # One arrival per wave and copy, by one lane that carries the sum; the copy has landed before.
-        barrier_type = next(k for k in op.operand_type_texts if k.startswith("!ttg.memdesc<1xi64"))
+        barrier_type = next(k for k in op.memdescs if (k.shape, k.element) == ((1,), "i64")).printed
         landed = names("landed")
         lines.append(f"{landed} = ttg.async_wait {result} {{num = 0 : i32}}")
         lines.append(f"ttng.arrive_barrier {op.operands[barrier]}, {warps} : {barrier_type}")
@@ -226,9 +225,8 @@ def copy_out(op: Op, names: Names, known: dict[str, Described], warps: int, ctas
         raise Refused(op.name, "an operand form that is not known")
     d = known[by_name[0]]
     lines, pointers, kind, mask = tile_pointers(d, warps, names, ctas)
-    memory = next(k for k in (*op.operand_type_texts, op.target_type) if k.startswith("!ttg.memdesc"))
     value, value_type = names("tile"), kind.replace(f"!tt.ptr<{d.element}>", d.element)
-    lines.append(f"{value} = ttg.local_load {local} : {memory} -> {value_type}")
+    lines.append(f"{value} = ttg.local_load {local} : {op.memdesc.printed} -> {value_type}")
     lines.append(f"tt.store {pointers}, {value}, {mask} : {kind}")
     lines.append(f"{op.results[0] if op.results else names('commit')} = ttg.async_commit_group")
     return lines

@@ -6,35 +6,26 @@ after:  `%d = tt.dot %a, %b, %c : A * B -> C`
 
 from __future__ import annotations
 
-from translator.device.module_text import op_name
-from translator.ttgir.module import Op
-from translator.ttgir.parse import parse_op
-from translator.ttgir.types import split_top
+from translator.ttgir.module_text import ops_named, with_ops
+from translator.ttgir.op import Op
 
-ONE = "dense<127>"  # 2^0 as E8M0
+ONE = 127  # 2^0 as E8M0
 FORMATS = ("e4m3", "e5m2")
 
 
 def plain_dots(text: str) -> str:
     """The module with those dots replaced; scaled dots with other scales stay (and are refused later)."""
-    lines = text.splitlines()
-    ops = {n: parse_op(line) for n, line in enumerate(lines) if op_name(line) in ("tt.dot_scaled", "arith.constant")}
-    ones = {
-        op.results[0]
-        for op in ops.values()
-        if op.name == "arith.constant" and op.type.element == "i8" and op.body.strip() == ONE
-    }
-    return "\n".join(_plain(line, ops.get(n), ones) for n, line in enumerate(lines)) + "\n"
+    constants = ops_named(text, "arith.constant")
+    ones = {op.results[0] for op in constants if op.type.element == "i8" and op.constant.integer == ONE}
+    return with_ops(text, ("tt.dot_scaled",), lambda op, line: _plain(op, ones))
 
 
-def _plain(line: str, op: Op | None, ones: set[str]) -> str:
-    if op is None or op.name != "tt.dot_scaled":
-        return line
+def _plain(op: Op, ones: set[str]) -> list[str] | None:
     scales = {op.operands[i] for i in op.keywords("scale")}
-    formats = [op.body.partition(f"{side} = ")[2].split()[0] for side in ("lhs", "rhs")]
+    formats = [op.attribute(side) for side in ("lhs", "rhs")]
     if not scales <= ones or any(name not in FORMATS for name in formats):
-        return line
-    a, b, c = (name for i, name in enumerate(op.operands) if i not in op.keywords("scale"))
-    left, right = (split_top(side)[0] for side in split_top(split_top(op.signature, "->")[0], " * "))
-    indent = line[: len(line) - len(line.lstrip())]
-    return f"{indent}{op.results[0]} = tt.dot {a}, {b}, {c} : {left} * {right} -> {op.target_type}"
+        return None
+    first, second, third = (i for i in range(len(op.operands)) if i not in op.keywords("scale"))
+    a, b, c = (op.operands[i] for i in (first, second, third))
+    left, right = (op.operand_types[i].printed for i in (first, second))
+    return [f"{op.results[0]} = tt.dot {a}, {b}, {c} : {left} * {right} -> {op.type.printed}"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -77,7 +77,7 @@ class FunctionFacts:
         self.source = SourceText(frame.fn.src)
         self.tree: ast.FunctionDef = ast.parse(frame.fn.src).body[0]  # type: ignore[assignment]
         self.equals: dict[ast.expr, list[ast.expr]] = {}
-        self.looped: set[ast.Call] = set()
+        self.looped: frozenset[ast.AST] = frozenset()
         self.called: tuple[FunctionFacts, dict[str, ast.expr]] | None = None
         self.pointers = GivenPointers()
         self.signs: dict[tuple[ast.AST, bool], Any] = {}
@@ -85,6 +85,10 @@ class FunctionFacts:
         self._taken: dict[ast.AST, bool] = {}
         self._find_callee = find_callee
         self._callees: dict[ast.Call, tuple[FunctionFacts | None, dict[str, ast.expr]]] = {}
+
+    def add_syntax(self, webs: Webs, looped: Collection[ast.AST]) -> None:
+        """Have copies of its syntax known as what they were made from: their variables, and those that stand in loops."""
+        self.webs, self.looped = self.webs.with_more(webs), self.looped.union(looped)
 
     def callee(self, node: ast.Call) -> tuple[FunctionFacts | None, dict[str, ast.expr]]:
         """The helper that `node` calls, to be read, and its arguments; None where there is not one helper."""

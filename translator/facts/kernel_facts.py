@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +14,7 @@ from translator.facts.given_launches import GivenNumbers
 from translator.facts.host_bounds import Condition
 from translator.frontend.anchors import Anchors
 from translator.frontend.trace import Trace
+from translator.source.file_names import words_in
 from translator.ttgir.layouts import Bases
 
 
@@ -101,4 +101,4 @@ def words_of(path: str, source: str) -> frozenset[str]:
     if os.path.isfile(path):
         with open(path, encoding="utf-8") as file:
             text = file.read()
-    return frozenset(re.findall(r"\w+", text) + re.findall(r"\w+", source))
+    return words_in(text) | words_in(source)

@@ -88,7 +88,11 @@ class DotPlan:
         self.a_layout, self.b_layout = types[0].layout, types[1].layout
         self.a_element, self.b_element = types[0].element, types[1].element
         self.acc_element = op.results[0].element
-        self.tf32 = facts.kernel.target.has_tf32 and "inputPrecision = tf32" in op.op.text and self.a_element == "f32"
+        self.tf32 = (
+            facts.kernel.target.has_tf32
+            and op.op.attribute("inputPrecision", "").startswith("tf32")
+            and self.a_element == "f32"
+        )
         self._adapt(facts, fa)
 
     def _unplaced(self, facts: FunctionFacts, fa: TensorFact, fb: TensorFact) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from translator.facts.definitions import assigned_fact
 from translator.facts.function import FunctionFacts
-from translator.facts.syntax import target_of
+from translator.facts.syntax import is_new_axis, is_whole_axis, target_of
 from translator.frontend.trace import TensorFact
 
 
@@ -46,20 +46,12 @@ def _by(facts: FunctionFacts, kept: ast.Name | None, factor: ast.expr, fact: Ten
     """The rescaling by `factor`, where that is a variable along one dimension."""
     if not isinstance(factor, ast.Subscript) or not isinstance(factor.slice, ast.Tuple):
         return None
-    inner, new = factor.value, [i for i, part in enumerate(factor.slice.elts) if _is_new(part)]
+    inner, new = factor.value, [i for i, part in enumerate(factor.slice.elts) if is_new_axis(part)]
     own = facts.tensor(inner)
-    plain = all(_is_new(part) or _is_whole(part) for part in factor.slice.elts)
+    plain = all(is_new_axis(part) or is_whole_axis(part) for part in factor.slice.elts)
     if not isinstance(inner, ast.Name) or own is None or own.rank != 1 or own.dtype != fact.dtype or len(new) != 1:
         return None
     return Rescale(kept, inner, new[0]) if plain and own.shape[0] == fact.shape[1 - new[0]] else None
-
-
-def _is_new(part: ast.expr) -> bool:
-    return isinstance(part, ast.Constant) and part.value is None
-
-
-def _is_whole(part: ast.expr) -> bool:
-    return isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None
 
 
 __all__ = ["Rescale", "rescale_of"]

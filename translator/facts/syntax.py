@@ -61,6 +61,21 @@ def inside(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield from inside(inner)
 
 
+def arguments_of(call: ast.Call) -> list[ast.expr]:
+    """What a call is given, by position and by name."""
+    return [*call.args, *(k.value for k in call.keywords)]
+
+
+def is_new_axis(part: ast.expr) -> bool:
+    """Whether a part of an index, as in `[:, None]`, is a new dimension."""
+    return isinstance(part, ast.Constant) and part.value is None
+
+
+def is_whole_axis(part: ast.expr) -> bool:
+    """Whether a part of an index is `:`."""
+    return isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None
+
+
 def is_constexpr(annotation: ast.expr) -> bool:
     return unparsed(annotation) in ("gl.constexpr", "tl.constexpr")
 

@@ -8,7 +8,7 @@ redefines it. Each web gets its layouts as a whole; unrelated reuses of a name s
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 
@@ -75,13 +75,21 @@ class Web:
         return any(isinstance(d.node, ast.arg) for d in self.definitions)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Webs:
-    all: list[Web]
-    of_use: dict[ast.Name, Web]
-    of_definition: dict[tuple[ast.AST, str], Web]
-    reaching: dict[ast.Name, list[Definition]] = field(default_factory=dict)  # the definitions that a read may see
-    entering: dict[ast.AST, list[Definition]] = field(default_factory=dict)  # those that a run of a loop may start from
+    """The variables of a function. reaching: the definitions that a read may see; entering: those that a run of a loop may start from."""
+
+    all: tuple[Web, ...] = ()
+    of_use: Mapping[ast.Name, Web] = field(default_factory=dict)
+    of_definition: Mapping[tuple[ast.AST, str], Web] = field(default_factory=dict)
+    reaching: Mapping[ast.Name, list[Definition]] = field(default_factory=dict)
+    entering: Mapping[ast.AST, list[Definition]] = field(default_factory=dict)
+
+    def with_more(self, more: Webs) -> Webs:
+        """These and those of further syntax."""
+        of_use, of_definition = {**self.of_use, **more.of_use}, {**self.of_definition, **more.of_definition}
+        entering = {**self.entering, **more.entering}
+        return Webs((*self.all, *more.all), of_use, of_definition, {**self.reaching, **more.reaching}, entering)
 
     def definition_of(self, use: ast.AST) -> Definition | None:
         """The one definition that `use` may see; None where there are several, or `use` is no name."""
@@ -297,4 +305,4 @@ def build_webs(
     of_definition = {(d.node, d.name): groups[builder.find(i)] for i, d in enumerate(builder.definitions)}
     reaching = {use: [builder.definitions[i] for i in sorted(defs)] for use, defs in builder.use_defs.items()}
     entering = {loop: [builder.definitions[i] for i in sorted(defs)] for loop, defs in builder.entering.items()}
-    return Webs(list(groups.values()), of_use, of_definition, reaching, entering)
+    return Webs(tuple(groups.values()), of_use, of_definition, reaching, entering)

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 
 from translator.frontend.trace import LOC_FILE
 from translator.ttgir.layouts import Layout
-from translator.ttgir.module import Module, Op
-from translator.ttgir.types import Type, split_top, types_in
+from translator.ttgir.module import Module
+from translator.ttgir.op import Op
+from translator.ttgir.types import Type
 
 Path = tuple[int, ...]
 
@@ -122,7 +123,7 @@ def _operands(op: Op) -> tuple[Type, ...]:
     """The tensor types that are not of results; a store may be printed with an arrow before that of its value."""
     if op.name in _CONTROL:
         return ()
-    return types_in(split_top(op.signature, "->")[0], "tensor<") if op.results else op.tensors
+    return op.given_tensors
 
 
 def tensor_type(module: Module, ty: Type) -> TensorType:

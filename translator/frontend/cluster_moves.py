@@ -14,7 +14,8 @@ from translator.frontend.trace import Trace
 from translator.source.moved_lines import file_line
 from translator.ttgir.cta_parts import ATOMICS, along_shared_axis, ctas_of, moved, of_one_cta, stays
 from translator.ttgir.layouts import Bases, DotOperand, Wmma, part_of
-from translator.ttgir.module import Module, Op
+from translator.ttgir.module import Module
+from translator.ttgir.op import Op
 from translator.ttgir.types import Type
 
 OWN_LDS = "each CTA reads its own LDS alone, and Triton 3.9 has nothing that moves values between CTAs"

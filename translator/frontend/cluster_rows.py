@@ -17,18 +17,15 @@ are then one:
 
 from __future__ import annotations
 
-import ast
 import os
 import tempfile
-from collections.abc import Callable
 from typing import Any
 
 from triton._C.libtriton import ir
 
-from translator.ttgir.layouts import AttributeReader, Bases, Linear, Wmma, lists
+from translator.ttgir.layouts import Bases
+from translator.ttgir.module_text import with_ctas, with_number, with_tiles_of_all
 from translator.ttgir.parse import parse_module
-
-_NAME = "CGALayout = "
 
 
 def with_rows_split(module: Any) -> Any:
@@ -37,7 +34,7 @@ def with_rows_split(module: Any) -> Any:
     bits = column_bits(text)
     if not bits:
         return module
-    return module_of("".join(_rewritten(line, bits) for line in text.splitlines(keepends=True)), module.context)
+    return module_of(with_ctas(text, lambda ctas: rows_instead(ctas, bits)), module.context)
 
 
 def splits_columns_alone(module: Any) -> bool:
@@ -54,8 +51,8 @@ def without_columns(module: Any, count: int) -> Any | None:
     rows, _ = _product_bits(text)
     if not bits or 1 << len(rows) != count:
         return None
-    lines = _counted(text, 1 << len(rows | bits), count).splitlines(keepends=True)
-    return module_of("".join(with_bases(line, lambda ctas: without_bits(ctas, bits)) for line in lines), module.context)
+    counted = _counted(text, 1 << len(rows | bits), count)
+    return module_of(with_ctas(counted, lambda ctas: without_bits(ctas, bits)), module.context)
 
 
 def with_vectors_whole(module: Any) -> Any:
@@ -63,8 +60,7 @@ def with_vectors_whole(module: Any) -> Any:
 
     ... order = [0], CGALayout = [[1]]    ->    order = [0], CGALayout = [[0]]
     """
-    lines = module.str().splitlines(keepends=True)
-    return module_of("".join(with_bases(line, _vector_whole) for line in lines), module.context)
+    return module_of(with_ctas(module.str(), _vector_whole), module.context)
 
 
 def of_whole_tiles(module: Any, count: int) -> Any:
@@ -75,16 +71,15 @@ def of_whole_tiles(module: Any, count: int) -> Any:
 
     Raises: RuntimeError where Triton does not take it.
     """
-    lines = _counted(module.str(), 1, count).splitlines(keepends=True)
-    bits = count.bit_length() - 1
-    return module_of("".join(_of_whole_tiles(line, bits) for line in lines), module.context)
+    text = _counted(module.str(), 1, count)
+    return module_of(with_tiles_of_all(text, count.bit_length() - 1), module.context)
 
 
 def _counted(text: str, before: int, after: int) -> str:
     """The text of a module of `before` workgroups that says it has `after`."""
-    said, says = (f'"ttg.num-ctas" = {count} : i32' for count in (before, after))
-    assert said in text, f"bug in gluonize: {said} is not in the module"
-    return text.replace(said, says, 1)
+    counted = with_number(text, "ttg.num-ctas", after)
+    assert counted != text, f"bug in gluonize: the module does not say that it is of {before} workgroups"
+    return counted
 
 
 def module_of(text: str, context: Any) -> Any:
@@ -134,35 +129,8 @@ def without_bits(ctas: Bases, bits: frozenset[int]) -> Bases:
     return tuple(tuple(1 << steps[d].index(step) if step else 0 for d, step in enumerate(basis)) for basis in kept)
 
 
-def _rewritten(line: str, columns: frozenset[int]) -> str:
-    return with_bases(line, lambda ctas: rows_instead(ctas, columns))
-
-
 def _vector_whole(ctas: Bases) -> Bases:
     return tuple((0,) for _ in ctas) if len(ctas[0]) == 1 else ctas
-
-
-def with_bases(line: str, change: Callable[[Bases], Bases]) -> str:
-    """A definition of a layout with other CTAs; any other line as it is."""
-    if not line.startswith("#") or _NAME not in line:
-        return line
-    before, _, rest = line.partition(_NAME)
-    end = rest.index("]]") + 2
-    ctas = tuple(map(tuple, ast.literal_eval(rest[:end])))
-    return f"{before}{_NAME}{lists(change(ctas))}{rest[end:]}"
-
-
-def _of_whole_tiles(line: str, bits: int) -> str:
-    """A definition of a layout of one workgroup as one that `1 << bits` of them have; any other line as it is."""
-    if not line.startswith("#") or " = #ttg." not in line:
-        return line
-    layout = AttributeReader({}).layout(line.partition(" = ")[2].strip())
-    whole = lists(((0,) * layout.rank,) * bits)
-    if isinstance(layout, Linear):
-        return line.replace("block = []", f"block = {whole}")
-    if isinstance(layout, Wmma) and "instrShape" in line:
-        return line.replace("instrShape", f"{_NAME}{whole}, instrShape")
-    return line.replace("}>", f", {_NAME}{whole}}}>")
 
 
 __all__ = [
@@ -171,7 +139,6 @@ __all__ = [
     "of_whole_tiles",
     "rows_instead",
     "splits_columns_alone",
-    "with_bases",
     "with_rows_split",
     "with_vectors_whole",
     "without_bits",

@@ -11,15 +11,16 @@ conversion stands between; pointers and masks are converted, for which Triton's 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from translator.frontend.cluster_rows import module_of, with_bases
+from translator.frontend.cluster_rows import module_of
 from translator.ttgir.cta_parts import moved, stays
 from translator.ttgir.layouts import Bases, Blocked
-from translator.ttgir.module import Module, Op
+from translator.ttgir.module import Module
+from translator.ttgir.module_text import with_ctas, with_operand
+from translator.ttgir.op import Op
 from translator.ttgir.parse import parse_module
 from translator.ttgir.types import Type
 
@@ -39,7 +40,7 @@ def with_tiles_as_used(module: Any) -> Any:
     for number, (kind, ctas, ops) in enumerate(changes):
         alias, new = kind.layout, f"{kind.layout}_tile{number}"
         definition = next(line for line in lines if line.startswith(f"{alias} = "))
-        made.append(with_bases(definition.replace(alias, new, 1), lambda _, ctas=ctas: ctas))
+        made.append(with_ctas(definition.replace(alias, new, 1), lambda _, ctas=ctas: ctas))
         for op in ops:
             line = lines[op.line - 1]
             through_pointers = op.name in (*_ACCESSES, "tt.load")
@@ -66,7 +67,7 @@ def _accessed(op: Op, line: str, alias: str, new: str) -> str:
     for place, (name, kind) in enumerate(given):
         own = f"%{new[1:]}_{op.line}_{place}"
         before += f"{own} = ttg.convert_layout {name} : {kind.printed} -> {replace(kind, layout=new).printed}\n"
-        line = re.sub(re.escape(name) + r"(?![\w#])", own, line, count=1)
+        line = with_operand(line, name, own)
     return before + line.replace(f", {alias}>", f", {new}>")
 
 

@@ -12,7 +12,7 @@ from translator.lift.memory_ops import atomic, effect, loaded, read, result_name
 from translator.lift.scalars import Scalar, combine, const, never_negative, number
 from translator.lift.sync_ops import init, nothing, same
 from translator.lift.tensor_values import Node, Value, View
-from translator.ttgir.module import Op
+from translator.ttgir.op import Op
 from translator.ttgir.types import Type, parse_type
 
 
@@ -33,11 +33,11 @@ def make_descriptor(run: Run, op: Op, given: list[Value]) -> list[Value]:
 
 def moved(run: Run, op: Op, given: list[Value]) -> list[Value]:
     known = given[0] if isinstance(given[0], Moved) else Moved(given[0], ())
-    if "set_bounds" in op.body:
+    if op.listed_at("set_bounds"):
         raise NotLifted("a descriptor whose bounds are changed", op)
     first, last = op.bracket()
     offsets = tuple(given[first:last])
-    if "clamp_bounds" not in op.text and any(map(_bounded, _shape(known.descriptor), offsets)):
+    if not op.attribute("clamp_bounds") and any(map(_bounded, _shape(known.descriptor), offsets)):
         raise NotLifted("a descriptor whose bounds move with its tile", op)
     if known.offsets:
         offsets = tuple(combine("add", a, b) for a, b in zip(known.offsets, offsets))
@@ -156,8 +156,7 @@ def tile_out(run: Run, op: Op, given: list[Value]) -> list[Value]:
 
 def arrive(run: Run, op: Op, given: list[Value]) -> list[Value]:
     """Each thread of the partition arrives."""
-    count = int(op.body.split(",")[1].split()[0])
-    run.barrier(given[0], op).arrive(count * run.part.warps * run.module.lanes)
+    run.barrier(given[0], op).arrive(op.counted * run.part.warps * run.module.lanes)
     return [None] * len(op.results)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from translator.lift.symbolic_machine import NotLifted, Run
 from translator.lift.scalars import OPERATIONS, Scalar, number
 from translator.lift.tensor_values import Graph, Node, Value
-from translator.ttgir.module import Block, Op
+from translator.ttgir.op import Block, Op
 from translator.ttgir.types import Type
 
 MOST_ELEMENTS = 64  # of a tensor inside a function

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from translator.lift.scalars import Scalar, apply, combine, from_terms, number, terms
 from translator.lift.tensor_values import Graph, Node, Value
-from translator.ttgir.module import Block, Op, Region
+from translator.ttgir.op import Block, Op, Region
 from translator.ttgir.types import Type
 
 Made = Callable[[Op, list[Scalar]], Value]  # what an operation gives for integers
@@ -60,12 +60,8 @@ def _growing(
         elif op is not None and op.name == "arith.addi" and inner in op.operands:
             other = op.operands[1] if op.operands[0] == inner else op.operands[0]
             constant = made[other] if other in made else None
-            if (
-                constant is not None
-                and constant.name == "arith.constant"
-                and constant.text.split(" :")[0].lstrip("-").isdigit()
-            ):
-                out[name] = number(int(constant.text.split(" :")[0]))
+            if constant is not None and constant.name == "arith.constant" and constant.constant.integer is not None:
+                out[name] = number(constant.constant.integer)
             elif constant is not None and constant.name in ("tt.get_num_programs", "tt.get_program_id"):
                 out[name] = made_by(constant, [])
             elif constant is None and isinstance(values.get(other), Scalar) and other not in carried:

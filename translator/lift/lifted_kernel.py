@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import tempfile
 from dataclasses import dataclass, replace
 from typing import Any
@@ -151,7 +150,7 @@ def _written(text: str, name: str) -> str:
 def _refusal(loaded: LoadedKernel, error: NotLifted) -> TranslationError:
     place: Any = getattr(error, "place", None) or (error.op.place if error.op is not None else None)
     at = (place.file, place.line, place.column) if place is not None and place.line else (loaded.path, loaded.line, 1)
-    name = f" ({re.sub('_', ' ', error.op.name.partition('.')[2])})" if error.op is not None else ""
+    name = f" ({error.op.name.partition('.')[2].replace('_', ' ')})" if error.op is not None else ""
     message = f"{loaded.fn.__name__} cannot be lifted from its machine{name}"
     help = "write this kernel in Triton, or port it by hand: docs/reference/nvidia.md says what each operation becomes"
     return TranslationError(Diagnostic("not-lifted", message, *at, error.why, help))

@@ -15,16 +15,16 @@ from translator.lift.scalars import Scalar
 from translator.lift.sync_ops import landed
 from translator.lift.tensor_columns import columns, tensor_memory
 from translator.lift.tensor_values import Alloc, Node, Value, View
-from translator.ttgir.module import Op
+from translator.ttgir.op_text import author_name
+from translator.ttgir.op import Op
 from translator.ttgir.types import Type, parse_type
 
 SUFFIX = re.compile(r"_?(s?mem|tmem|bufs?|buffers?|shared|slots?|tiles?|ring)$")
-INSIDE = re.compile(r"\[([-\d, ]+)\]")
 
 
 def allocate(run: Run, op: Op, given: list[Value]) -> list[Value]:
     """A buffer in shared or tensor memory, perhaps with its first contents."""
-    kind = parse_type(op.target_type.split(", !ttg.async.token")[0].strip("()"))
+    kind = op.type
     where = "tmem" if op.name == "ttng.tmem_alloc" else "smem"
     run.allocations += 1
     name = op.results[0].lstrip("%").rstrip("0123456789").rstrip("_")
@@ -41,7 +41,7 @@ def allocate(run: Run, op: Op, given: list[Value]) -> list[Value]:
 def index(run: Run, op: Op, given: list[Value]) -> list[Value]:
     """One slot of a ring, one part of a slot."""
     view = given[0]
-    at = decided(given[1], op).value if len(given) > 1 else int(INSIDE.search(op.body).group(1))
+    at = decided(given[1], op).value if len(given) > 1 else op.indices[0]
     if view.steps or view.box[0] != (0, view.shape[0]):
         raise NotLifted("a slot of a view that is not whole", op)
     low, high = view.span
@@ -52,7 +52,7 @@ def index(run: Run, op: Op, given: list[Value]) -> list[Value]:
 
 def subslice(run: Run, op: Op, given: list[Value]) -> list[Value]:
     """A box of a buffer: offsets are written in the operation."""
-    view, shape = given[0], parse_type(op.target_type).shape or ()
+    view, shape = given[0], op.type.shape or ()
     offsets = _offsets(op, len(shape))
     if view.steps:
         raise NotLifted("a part of a view that is transposed or reshaped", op)
@@ -64,10 +64,9 @@ def _offsets(op: Op, rank: int) -> list[int]:
     if op.name == "ttng.tmem_subslice":
         offset, axis = op.attribute("offset", op.attribute("N", 0)), op.attribute("dim", rank - 1)
         return [offset if d == axis else 0 for d in range(rank)]
-    found = INSIDE.search(op.body)
-    if found is None:
+    if not op.indices:
         raise NotLifted("a part of a buffer at an offset that is not written in it", op)
-    return [int(x) for x in found.group(1).split(",")]
+    return list(op.indices)
 
 
 def transposed(run: Run, op: Op, given: list[Value]) -> list[Value]:
@@ -77,13 +76,13 @@ def transposed(run: Run, op: Op, given: list[Value]) -> list[Value]:
 
 
 def reshaped(run: Run, op: Op, given: list[Value]) -> list[Value]:
-    shape = parse_type(op.target_type).shape or ()
+    shape = op.type.shape or ()
     return [replace(given[0], steps=(*given[0].steps, ("reshape", shape)), shape=shape)]
 
 
 def reinterpreted(run: Run, op: Op, given: list[Value]) -> list[Value]:
     """The same bytes as another type: what is written through one type is read through the same."""
-    view, kind = given[0], parse_type(op.target_type)
+    view, kind = given[0], op.type
     shape = kind.shape or ()
     if view.alloc.kind == "tmem" and (seen := tensor_memory(run, view, kind)) is not None:
         return [seen]
@@ -156,8 +155,7 @@ def load(run: Run, op: Op, given: list[Value]) -> list[Value]:
 def load_and_reduce(run: Run, op: Op, given: list[Value]) -> list[Value]:
     """A load from tensor memory, perhaps with the maximum or minimum of each row."""
     value = _named(read(run, given[0]), op)
-    found = re.search(r"redOp = (?:#ttng\.redOp<)?(\w+)", op.text)
-    how = found.group(1) if found else None
+    how = op.attribute("redOp")
     if how is None:
         return [value, *[None] * (len(op.results) - 1)]
     if op.attribute("abs") or op.attribute("NaN"):
@@ -179,15 +177,7 @@ def _named(value: Node, op: Op) -> Node:
 
 def result_name(op: Op) -> str:
     """The author's name of the first result, "" where the printer made one up."""
-    name = op.results[0].lstrip("%").partition("#")[0] if op.results else ""
-    base, _, number = name.rpartition("_")
-    name = base if base and number.isdigit() else name
-    made_up = (
-        name.isdigit()
-        or name in ("result", "cst", "true", "false", "outLHS", "outRHS", "token")
-        or re.fullmatch(r"c-?\d+_i\d+", name)
-    )
-    return "" if made_up else name.replace(".", "_").replace("-", "_")
+    return author_name(op.results[0]) if op.results else ""
 
 
 def store(run: Run, op: Op, given: list[Value]) -> list[Value]:
@@ -288,7 +278,7 @@ def tile_store(run: Run, op: Op, given: list[Value]) -> list[Value]:
     if value.type.shape != block:
         value = run.graph.node("tt.reshape", (value,), _shaped(value.type, block), ())
     kind = "reduce" if op.name.endswith("reduce") else "tile"
-    attrs = (op.text.split(",")[0].strip(),) if kind == "reduce" else ()
+    attrs = (op.word,) if kind == "reduce" else ()
     effect(run, op, kind, (given[0], *given[first:last], value), attrs)
     return []
 
@@ -313,7 +303,7 @@ def pointer_atomic(run: Run, op: Op, given: list[Value]) -> list[Value]:
 
 def atomic(run: Run, op: Op, pointers: Node, value: Value, mask: Sequence[Value]) -> list[Value]:
     """An atomic write of which nothing is read back. Raises: NotLifted for any other: programs talk by these."""
-    how, semantics, scope = (part.strip() for part in op.text.split(",")[:3])
+    how, semantics, scope = op.words[:3]
     if any(op.results[0] in other.operands for other in run.module.walk()):
         raise NotLifted("what an atomic operation reads is used, so that programs or threads depend on each other", op)
     if how not in ATOMICS:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -16,7 +15,7 @@ from translator.lift.scalars import NAMES, Scalar, apply, atom, combine, number,
 from translator.lift.sync_ops import SYNC, commit_to
 from translator.lift.tensor_values import Node, Value, View
 from translator.lift.whole_products import whole_product
-from translator.ttgir.module import Op
+from translator.ttgir.op import Op
 from translator.ttgir.types import Type
 
 INTEGER = {
@@ -48,22 +47,17 @@ UNSIGNED = {
 
 
 def constant(run: Run, op: Op, given: list[Value]) -> list[Value]:
-    text = op.text.partition(" : ")[0].strip()
-    kind = op.type if " : " in op.text else Type("int", "i1")
-    if kind.shape is None and kind.kind == "int":
-        return [number({"true": 1, "false": 0}[text] if text in ("true", "false") else int(text))]
-    inner = text[6:-1] if text.startswith("dense<") else text
-    if "[" in inner:
+    if not op.constant.only:
         raise NotLifted("a tensor of different constants", op)
-    kind = replace(kind, layout="")
-    if kind.kind == "int":
-        value = number({"true": 1, "false": 0}[inner] if inner in ("true", "false") else int(inner))
-        return [run.graph.node("tt.splat", (value,), kind, (), result_name(op), op.place)]
-    return [run.graph.node("arith.constant", (), kind, (inner,), result_name(op), op.place)]
+    kind = replace(op.type, layout="")
+    if kind.kind != "int":
+        return [run.graph.node("arith.constant", (), kind, (op.constant.only,), result_name(op), op.place)]
+    value = number(op.constant.integer)
+    return [value if kind.shape is None else run.graph.node("tt.splat", (value,), kind, (), result_name(op), op.place)]
 
 
 def program_id(run: Run, op: Op, given: list[Value]) -> list[Value]:
-    axis = AXES[op.text.split()[0]]
+    axis = AXES[op.word]
     which, numbers = ("pid", run.program) if op.name == "tt.get_program_id" else ("np", run.grid)
     value = (*numbers, *(0 if which == "pid" else 1,) * 3)[axis]
     return [named(Scalar(value, atom(which, axis)), op)]
@@ -80,7 +74,7 @@ def arithmetic(run: Run, op: Op, given: list[Value]) -> list[Value]:
         given = given[::-1]  # one order, whichever side the canonicalizer has left a constant on
     attrs: tuple = ()
     if name in ("cmpi", "cmpf"):
-        attrs = (op.text.partition(",")[0].strip(),)
+        attrs = (op.word,)
     made = _node(run, op, given, attrs)
     return [added(run.graph, made) if name == "addi" else made]
 
@@ -90,7 +84,7 @@ def _is_spread(x: Value) -> bool:
 
 
 def _integer(run: Run, op: Op, name: str, given: list[Scalar]) -> Scalar:
-    how = op.text.partition(",")[0].strip() if name == "cmpi" else name
+    how = op.word if name == "cmpi" else name
     if how in UNSIGNED:
         return named(unsigned(UNSIGNED[how], *given, _bits(op)), op)
     if name == "cmpi":
@@ -170,9 +164,7 @@ def unsplat(run: Run, op: Op, given: list[Value]) -> list[Value]:
 def reduced(run: Run, op: Op, given: list[Value]) -> list[Value]:
     """A reduction or scan of one or several tensors: each by one operation where that is all that happens to it, else by a function."""
     function = function_of(run, op)
-    text = op.text + op.tail
-    axis = int(re.search(r"axis = (\d+)", text).group(1))
-    reverse = "reverse = true" in text
+    axis, reverse = op.attribute("axis"), op.attribute("reverse", False)
     kinds = [replace(kind, layout="") for kind in op.result_types]
     plain = [plain_operation(x, i, i + len(given)) for i, x in enumerate(function.results)]
     plain = [how if how and has_name(op.name, how, kind.element) else None for how, kind in zip(plain, kinds)]
@@ -237,14 +229,14 @@ def plain_dot(run: Run, op: Op, given: list[Value]) -> list[Value]:
 
 def scaled_dot(run: Run, op: Op, given: list[Value]) -> list[Value]:
     """A product of scaled operands in registers; of scales that are all 1 a plain one."""
-    found = re.search(r"%\S+( scale %\S+)?, %\S+( scale %\S+)?, %\S+ lhs = (\w+) rhs = (\w+)", op.text)
-    if found is None or len(given) != 5 or "_k_pack = false" in op.text:
+    formats = op.attribute("lhs"), op.attribute("rhs")
+    if None in formats or len(given) != 5 or not all(op.attribute(f"{side}_k_pack", True) for side in ("lhs", "rhs")):
         raise NotLifted("a scaled product without one of its scales, or packed otherwise than along k", op)
     a, a_scale, b, b_scale, acc = given
     narrow = all(x.type.element.startswith("f8") for x in (a, b))
     if narrow and all(s.op == "tt.splat" and s.args[0] == number(127) for s in (a_scale, b_scale)):
         return [dot(run, op, a, b, acc, op.result_types[0])]
-    return [dot(run, op, a, b, acc, op.result_types[0], (a_scale, b_scale), found.groups()[2:])]
+    return [dot(run, op, a, b, acc, op.result_types[0], (a_scale, b_scale), formats)]
 
 
 def tensor_core(run: Run, op: Op, given: list[Value]) -> list[Value]:
@@ -261,10 +253,9 @@ def tensor_core(run: Run, op: Op, given: list[Value]) -> list[Value]:
         scales, attrs = (), ()
         if scaled:
             scales = tuple(read(run, s) for s in scale_views)
-            found = re.search(r"lhs = (\w+) rhs = (\w+)", op.text)
-            if found is None:
+            attrs = op.attribute("lhs"), op.attribute("rhs")
+            if None in attrs:
                 raise NotLifted("a scaled product whose formats are not written", op)
-            attrs = found.groups()
         write(run, d, dot(run, op, a, b, acc, kind, scales, attrs))
         for bar, told in zip(views[count:], flags[2:] or [number(1)] * len(views)):
             if told.value:
@@ -274,7 +265,7 @@ def tensor_core(run: Run, op: Op, given: list[Value]) -> list[Value]:
 
 def packed(run: Run, op: Op, given: list[Value]) -> list[Value]:
     """Arithmetic on pairs of elements: the same as on each of them. Raises: NotLifted for fp4, fp8 and mixed types."""
-    name = PACKED.get(op.text.split()[0].rstrip(","))
+    name = PACKED.get(op.word)
     if (
         name is None
         or op.type.element not in ("f32", "f16", "bf16")
@@ -312,7 +303,7 @@ PURE: dict[str, Callable] = {
     "tt.addptr": addptr,
     "tt.bitcast": plain(),
     "tt.fp_to_fp": plain(),
-    "tt.clampf": plain(lambda op: op.text.partition("propagateNan = ")[2].partition(" ")[0].strip(",}")),
+    "tt.clampf": plain(lambda op: op.attribute("propagateNan", "")),
     "tt.mulhiui": plain(),
     "tt.precise_sqrt": plain(),
     "tt.precise_divf": plain(),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from translator.lift.tensor_values import Node
-from translator.ttgir.module import Op
+from translator.ttgir.op import Op
 
 # What an accumulator goes through on its way round: sums of products are told by their products (`translator.lift.chains`).
 PLAIN = frozenset(

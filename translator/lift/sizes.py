@@ -10,7 +10,8 @@ from translator.lift.arguments import arguments_of, numbers_of
 from translator.lift.symbolic_machine import NotLifted, Run
 from translator.lift.pure_ops import HANDLERS
 from translator.source.launch_spec import LaunchSpec
-from translator.ttgir.module import Module, Op
+from translator.ttgir.module import Module
+from translator.ttgir.op import Op
 
 STEPS = 120_000  # operations of all runs but the first
 CHEAP = 3_000  # operations of a run of which there may be many

@@ -19,7 +19,8 @@ from translator.lift.recurrences import Carrying, held_positions
 from translator.lift.scalars import Expr, Scalar, apply, atom, atoms_of, ceil_div, combine, const, number, terms
 from translator.lift.slots import Memory, Unreadable
 from translator.lift.tensor_values import Graph, Node, Value
-from translator.ttgir.module import Block, Module, Op, Region
+from translator.ttgir.module import Module
+from translator.ttgir.op import Block, Op, Region
 
 MOST_STEPS = 400_000
 
@@ -305,7 +306,7 @@ class Run:
         for number_, region in enumerate(op.regions):
             own = dict(values)
             if number_:
-                names = [name for name, _ in region.blocks[0].arguments] or partition_arguments(region)
+                names = [name for name, _ in region.blocks[0].arguments]
                 own.update(zip(names, captured))
             warps = region.warps or self.module.warps
             live[number_] = (Partition(number_, list(outer.around), warps), self._region(region, own))
@@ -332,14 +333,6 @@ def how_often(low: Expr, high: Expr, step: Expr) -> Expr:
         whole = min(whole, 0)
     span = apply("sub", span, apply("mul", const(whole), step))
     return apply("max", apply("add", ceil_div(span, step), const(whole)), const(0))
-
-
-def partition_arguments(region: Region) -> list[str]:
-    """The names of `partition0(%a: type, %b: type)`."""
-    from translator.ttgir.types import split_top
-
-    inner = region.head.partition("(")[2].rpartition(") num_warps")[0]
-    return [part.partition(":")[0].strip() for part in split_top(inner) if part]
 
 
 def decided(value: Value, op: Op) -> Scalar:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 
 from translator.lift.barriers import Barrier
@@ -11,7 +10,7 @@ from translator.lift.symbolic_machine import Run
 from translator.lift.scalars import Scalar, number
 from translator.lift.tensor_values import Value, View
 from translator.ttgir.elements import bits_of
-from translator.ttgir.module import Op
+from translator.ttgir.op import Op
 from translator.ttgir.types import Type
 
 
@@ -28,22 +27,19 @@ def size_of(kind: Type) -> int:
 
 
 def init(run: Run, op: Op, given: list[Value]) -> list[Value]:
-    count = int(op.body.split(",")[1].split()[0])
-    run.barriers[given[0].key] = Barrier(count)
+    run.barriers[given[0].key] = Barrier(op.counted)
     return []
 
 
 def expect(run: Run, op: Op, given: list[Value]) -> list[Value]:
-    size = int(op.body.split(",")[1].split()[0])
     if given[1].value:
-        run.barrier(given[0], op).expect(size)
+        run.barrier(given[0], op).expect(op.counted)
     return []
 
 
 def arrive(run: Run, op: Op, given: list[Value]) -> list[Value]:
     if len(given) < 2 or not isinstance(given[1], Scalar) or given[1].value:
-        found = re.search(r", (\d+)", op.body)
-        run.barrier(given[0], op).arrive(int(found.group(1)) if found else 1)
+        run.barrier(given[0], op).arrive(1 if op.counted is None else op.counted)
     return []
 
 

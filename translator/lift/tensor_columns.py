@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from translator.lift.symbolic_machine import Run
 from translator.lift.slots import Blocks, Columns
 from translator.lift.tensor_values import View
+from translator.ttgir.attributes import TENSOR_MEMORY_SCALES
 from translator.ttgir.elements import bits_of
 from translator.ttgir.types import Type
 
@@ -17,12 +17,12 @@ def columns(run: Run, kind: Type) -> Columns | None:
 
     Rows beyond those of a block would lie in further columns.
     """
-    layout = run.module.aliases.get(kind.layout, kind.layout)
-    found = re.search(r"blockM = (\d+).*?colStride = (\d+)", layout)
-    rows = (kind.shape or (0, 0))[-2:][0] // run.module.number("ttg.num-ctas")
-    if found is None or "fp4Padded = true" in layout or rows > int(found.group(1)):
+    layout = run.module.attribute(kind)
+    block, stride = layout.get("blockM"), layout.get("colStride")
+    rows = (kind.shape or (0, 0))[-2:][0] // run.module.clusters
+    if None in (block, stride) or layout.get("fp4Padded") or rows > block:
         return None
-    return Columns(kind.element, bits_of(kind.element) * int(found.group(2)) // 8)
+    return Columns(kind.element, bits_of(kind.element) * stride // 8)
 
 
 def tensor_memory(run: Run, view: View, kind: Type) -> View | None:
@@ -31,10 +31,10 @@ def tensor_memory(run: Run, view: View, kind: Type) -> View | None:
     if not isinstance(tag, Columns) or view.steps or len(shape) != 2 or len(view.box) != 2:
         return None
     start = view.box[1][0] * tag.bytes
-    layout = run.module.aliases.get(kind.layout, kind.layout)
-    if "tensor_memory_scales" in layout:
+    layout = run.module.attribute(kind)
+    if layout.kind == TENSOR_MEMORY_SCALES:
         # Chunks of 32 rows lie beside each other; a CTA of a cluster has those of its own rows.
-        rows = shape[0] >> len(re.findall(r"\[[1-9]\d*, \d+\]", layout))
+        rows = shape[0] >> sum(basis[0] > 0 for basis in layout.get("CGALayout", ()))
         held = Blocks(kind.element, shape, start, -(-rows // 32) * shape[1])
         return replace(view, box=tuple((0, n) for n in shape), shape=shape, element=kind.element, tag=held)
     seen = columns(run, kind)

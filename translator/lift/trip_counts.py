@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from translator.lift.fit import Sample
@@ -20,6 +19,7 @@ from translator.lift.scalars import (
     terms,
 )
 from translator.lift.tensor_values import Node
+from translator.ttgir.op_text import index_name
 
 
 def whole_size(counts: Sequence[tuple[Scalar, Sample]], product: Node) -> Expr | None:
@@ -41,7 +41,7 @@ def whole_size(counts: Sequence[tuple[Scalar, Sample]], product: Node) -> Expr |
 
 def loop_name(op) -> str:
     """The author's name of a loop's index, "" where it has none."""
-    return re.sub(r"_\d+$|^_+$|\W|^arg\d+$", "", op.for_loop.variable.lstrip("%"))
+    return index_name(op.for_loop.variable)
 
 
 def without_fill(trips: Expr, variable: Expr, products: Sequence[Node]) -> Expr:

@@ -6,7 +6,6 @@ functions here are what the child runs.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -22,8 +21,8 @@ from translator.lowering.metrics import KernelMetrics, measure
 from translator.lowering.stderr_log import captured_stderr, error_lines
 from translator.source.compile_arguments import compile_arguments
 from translator.source.launch_spec import LaunchSpec
+from translator.ttgir.parse import parse_module
 
-_ASSEMBLY = re.compile(r'tt\.elementwise_inline_asm "((?:[^"\\]|\\.)*)"')
 STAGES = ("ttir", "ttgir", "llir", "amdgcn", "hsaco")
 
 
@@ -57,7 +56,8 @@ class Lowered:
 
 def drops_ptx(compiled: Any) -> bool:
     """Whether the compiler left out PTX that the kernel has: what it made computes something else."""
-    return any(ptx.is_dropped(text.replace("\\0A", "\n")) for text in _ASSEMBLY.findall(compiled.asm.get("ttir", "")))
+    ops = parse_module(compiled.asm["ttir"]).walk() if "ttir" in compiled.asm else ()
+    return any(ptx.is_dropped(op.string or "") for op in ops if op.name == "tt.elementwise_inline_asm")
 
 
 def prepare() -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from translator.frontend.anchors import Path, path_of
 from translator.memory.staging import Staged
 from translator.ttgir.layouts import Opaque
-from translator.ttgir.module import Module, Op, Region
+from translator.ttgir.module import Module
+from translator.ttgir.op import Op, Region
 
 LOADS = ("amdg.buffer_load", "tt.load")
 

@@ -10,7 +10,8 @@ from translator.frontend.anchors import Anchors, Path, PlacedOp, TensorType, pat
 from translator.memory.held import LOADS
 from translator.memory.staging import Staged
 from translator.ttgir.layouts import DotOperand, Layout, Linear
-from translator.ttgir.module import Module, Op, is_arithmetic
+from translator.ttgir.module import Module
+from translator.ttgir.op import Op, is_arithmetic
 
 _PASSED_ON = ("tt.fp_to_fp", "tt.trans", "ttg.convert_layout")
 

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from translator.frontend.anchors import Anchors, PlacedOp, TensorType, read_anchors
 from translator.ttgir.layouts import Blocked, Layout, Mfma, Slice, Wmma
-from translator.ttgir.module import Module, is_arithmetic
+from translator.ttgir.module import Module
+from translator.ttgir.op import is_arithmetic
 
 _FOLLOWS = ("tt.fp_to_fp", "tt.broadcast", "tt.reduce")
 Moves = dict[tuple[tuple[int, ...], Layout], Layout]  # (shape, layout) -> the later layout

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from translator.frontend.anchors import Path, path_of
 from translator.memory.held import LOADS
 from translator.ttgir.elements import bits_of
-from translator.ttgir.module import Module, Op, Region
+from translator.ttgir.module import Module
+from translator.ttgir.op import Op, Region
 
 _COPIES = ("amdg.buffer_load_to_local", "ttg.async_copy_global_to_local")
 # What a value passes through on its way to LDS without being combined with another.

@@ -15,7 +15,8 @@ from translator.layout.padding import padded_rows
 from translator.memory.lifetimes import crowded_by_late_reads
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Layout, SharedLayout
-from translator.ttgir.module import Module, Op, Region
+from translator.ttgir.module import Module
+from translator.ttgir.op import Op, Region
 
 
 @dataclass(frozen=True)

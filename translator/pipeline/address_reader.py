@@ -11,7 +11,7 @@ from translator.facts.operations import operation_of
 from translator.facts.polynomials import INDEX, Polynomial, add, fixed, moving, quotient
 from translator.facts.same_value import value_key
 from translator.facts.signs import Signs
-from translator.facts.syntax import less_than, unparsed
+from translator.facts.syntax import is_new_axis, less_than, unparsed
 from translator.facts.webs import Web
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.pipeline.tile_terms import NotATile, axis_atom, axis_of, times
@@ -239,7 +239,7 @@ class AddressReader:
 
     def _expanded(self, node: ast.Subscript, axes: tuple[int, ...]) -> tuple[int, ...] | None:
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        new = [isinstance(p, ast.Constant) and p.value is None for p in parts]
+        new = [is_new_axis(p) for p in parts]
         plain = all(
             n or (isinstance(p, ast.Slice) and (p.lower, p.upper, p.step) == (None,) * 3) for n, p in zip(new, parts)
         )

@@ -10,6 +10,7 @@ from translator.facts import callees
 from translator.facts.definitions import names_read
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import is_index, varies
+from translator.facts.syntax import arguments_of
 from translator.facts.webs import Web
 from translator.frontend.trace import TensorFact
 from translator.pipeline.index_loads import unguarded, why_not_ahead
@@ -99,10 +100,6 @@ def what_runs_ahead(
     rolled_back = [atom for web in alone for atom in producer if _defined(facts, atom)[0] is web]
     guarded = [call for atom in producer for call in unguarded(facts, tail, atom)]
     return RunsAhead(tuple(producer), tuple(shared), tuple(moving), tuple(rolled_back), tuple(guarded), tuple(doubled))
-
-
-def arguments_of(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(k.value for k in call.keywords)]
 
 
 def is_pure(facts: FunctionFacts, value: ast.expr | None) -> bool:

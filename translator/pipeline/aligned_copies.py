@@ -15,6 +15,7 @@ from translator.facts import callees
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import HINTS, int_of
 from translator.facts.operations import operation_of
+from translator.facts.syntax import is_new_axis
 from translator.frontend.trace import TensorFact
 from translator.pipeline.copy_width import both, fewest, multiple_by, start_of, write_down
 from translator.rewrite.addresses import is_bare_parameter
@@ -137,7 +138,7 @@ class _Alignment:
             return self._assigned(question, node, axis)
         if isinstance(node, ast.Subscript) and self._facts.tensor(node.value) is not None:
             parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-            return question(node.value, sum(not _is_new(part) for part in parts[:axis]))
+            return question(node.value, sum(not is_new_axis(part) for part in parts[:axis]))
         if isinstance(node, ast.Call) and (call := self._operation(node)) is not None:
             if call.name in _THROUGH and call.first is not None and self._rank(call.first) == self._rank(node):
                 return question(call.first, axis)
@@ -174,11 +175,6 @@ class _Alignment:
         """How many elements a value has along a dimension; one where it is no tensor."""
         fact = self._facts.tensor(node)
         return fact.shape[axis] if fact is not None else 1
-
-
-def _is_new(part: ast.expr) -> bool:
-    """Whether a part of `[:, None]` is a new dimension."""
-    return isinstance(part, ast.Constant) and part.value is None
 
 
 __all__ = ["rest_on_alignment"]

@@ -140,7 +140,7 @@ def laid_out_function(written: WrittenFunction, helpers: Mapping[str, str]) -> L
     added: list[str] = []
     loops = written.loops.pipelined.values()
     copying = {loop.buffers for loop in loops if loop.copies}
-    reading_ahead = {loop.buffers for loop in loops if loop.prefetched is not None}
+    reading_ahead = {loop.buffers for loop in loops if loop.round.prefetched is not None}
     for name in written.added_parameters:
         if name in reading_ahead:
             why = "one tile is copied, one has landed, one is read"

@@ -13,16 +13,17 @@ indices, whose difference does not overflow: on 32 bits `n - start` might. There
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from translator.facts import callees
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import varies
+from translator.facts.obligations import Obligation
 from translator.facts.signs import Signs
 from translator.facts.syntax import less_than
 from translator.pipeline import counts
-from translator.pipeline.index_loads import Guard
 from translator.pipeline.loop import PipelinedLoop
 from translator.rewrite.addresses import Term
 from translator.rewrite.pointers import scalar_text, term_text
@@ -51,7 +52,7 @@ class Clip:
     def text(self, writing: Writing, layout: Layout) -> Written:
         """The comparison in `layout`, for the tile that is being fetched."""
         start = total([("+", addend(scalar_text(writing.emit, s), "+")) for s in self.starts])
-        end = counts.condition(writing.emit, self.loop, self.loop.at)
+        end = counts.condition(writing.emit, self.loop, self.loop.round.at)
         first = self.starts[0].node
         product = len(self.starts) == 1 and isinstance(first, ast.BinOp) and isinstance(first.op, ast.Mult)
         left = binary(operand(writing.emit(self.bound)), "-", start if product else operand(start))
@@ -71,48 +72,53 @@ class Bounded:
 
     def text(self, writing: Writing, layout: Layout) -> Written:
         """The comparison in `layout`, for the tile that is being fetched."""
-        end = counts.condition(writing.emit, self.loop, self.loop.at)
+        end = counts.condition(writing.emit, self.loop, self.loop.round.at)
         below = operand(writing.operand_in(self.below, writing.facts.tensor(self.node), layout))
         return binary(below, "<", call("gl.where", end, writing.emit(self.bound), "-(2**31)"))
 
 
-def clip_masks(
-    facts: FunctionFacts,
-    loop: PipelinedLoop,
-    tail: "TailProof",
-    twins: dict[ast.AST, ast.AST],
-    clips: dict[ast.AST, "Clip | Bounded"],
-    guards: dict[ast.AST, Guard],
-) -> None:
-    """Note in `clips` the comparisons of masks that can end with `loop`, and in its rings that theirs do; loads of row numbers
-    whose masks do need none of `guards`.
+@dataclass(frozen=True)
+class Clipped:
+    """clips: by the comparisons of tiles ahead that end with the loop. rings: the names of those whose masks do. guarded: loads of
+    row numbers whose masks do, too. assumed: what that rests on."""
 
-    twins: the syntax for tiles ahead, by what it was made from.
-    """
+    clips: Mapping[ast.AST, Clip | Bounded]
+    rings: frozenset[str]
+    guarded: frozenset[ast.AST]
+    assumed: frozenset[Obligation]
+
+
+def clipped_masks(
+    facts: FunctionFacts, loop: PipelinedLoop, tail: "TailProof", twins: Mapping[ast.AST, ast.AST]
+) -> Clipped:
+    """The comparisons of masks that can end with `loop`. twins: the syntax for tiles ahead, by what it was made from."""
+    clips: dict[ast.AST, Clip | Bounded] = {}
+    rings, guarded, assumed = set(), set(), set()
     for ring in loop.rings:
         mask = callees.bind(facts, ring.load.call, callees.callee_of(facts, ring.load.call)).get("mask")
         if ring.load.tile is not None or mask is None or callees.is_absent(facts, mask):
             continue
         for node in tail.conjuncts(mask):
-            clip = _clip(facts, loop, node, twins)
-            if clip is None and not ring.load.covered and not ring.clipped:
+            clip = _clip(facts, loop, node, twins, assumed)
+            if clip is None and not ring.load.covered and ring.smem not in rings:
                 clip = _bounded(facts, loop, node, twins)
             if clip is not None:
                 made = twins[node]
                 ends = not ring.load.covered or made in clips and clips[made].ends
                 clips[made] = replace(clip, ends=ends)
-                ring.clipped = True
+                rings.add(ring.smem)
     for call in loop.plan.guarded:
         mask = callees.bind(facts, call, callees.callee_of(facts, call)).get("mask")
         for node in tail.conjuncts(mask) if mask is not None else ():
             clip = clips.get(twins.get(node)) or _bounded(facts, loop, node, twins)
             if clip is not None and clip.ends:
                 clips[twins[node]] = clip
-                guards.pop(twins[call], None)
+                guarded.add(twins[call])
+    return Clipped(clips, frozenset(rings), frozenset(guarded), frozenset(assumed))
 
 
 def _bounded(
-    facts: FunctionFacts, loop: PipelinedLoop, node: ast.expr, twins: dict[ast.AST, ast.AST]
+    facts: FunctionFacts, loop: PipelinedLoop, node: ast.expr, twins: Mapping[ast.AST, ast.AST]
 ) -> Bounded | None:
     """Only for 32-bit indices that differ from tile to tile: other comparisons are made once, before the loop."""
     if node not in twins or (sides := less_than(twins[node])) is None:
@@ -127,7 +133,14 @@ def _bounded(
     return Bounded(loop, twins[node], below, bound) if changes else None
 
 
-def _clip(facts: FunctionFacts, loop: PipelinedLoop, node: ast.expr, twins: dict[ast.AST, ast.AST]) -> Clip | None:
+def _clip(
+    facts: FunctionFacts,
+    loop: PipelinedLoop,
+    node: ast.expr,
+    twins: Mapping[ast.AST, ast.AST],
+    assumed: set[Obligation],
+) -> Clip | None:
+    """assumed: what it rests on is added."""
     if node not in twins or (sides := less_than(node)) is None:
         return None
     below, bound = sides
@@ -141,8 +154,8 @@ def _clip(facts: FunctionFacts, loop: PipelinedLoop, node: ast.expr, twins: dict
     proof = Signs(facts, "a mask that ends with its loop")
     if steady.factors or any(s.factors for s in starts) or not proof.holds(steady.node):
         return None
-    loop.assumed |= proof.assumed
+    assumed |= proof.assumed
     return Clip(loop, tuple(Term(twins.get(s.node, s.node), "+") for s in starts), steady, twins.get(bound, bound))
 
 
-__all__ = ["Clip", "clip_masks"]
+__all__ = ["Bounded", "Clip", "Clipped", "clipped_masks"]

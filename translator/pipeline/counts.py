@@ -112,7 +112,7 @@ def as_value(
     Before: mask=t * B < K      After: mask=gl.to_tensor(t * B < K)     where a launch may fix K
     """
     changes = ends or any(n in loop.index_names for n in ast.walk(mask))
-    if not loop.written_out and changes and loop.at in (loop.ahead, loop.plan.index):
+    if not loop.written_out and changes and loop.round.at in (loop.ahead, loop.plan.index):
         return text
     parts = [mask] if mask is not None else [end for end in (loop.plan.low, loop.plan.high) if end is not None]
     return text if any(is_run_time(facts, part, loop.plan.loop) for part in parts) else call("gl.to_tensor", text)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 
 from translator.facts.syntax import target_of
-from translator.facts import products, scaled_products
+from translator.facts import products
 from translator.facts.definitions import names_read
 from translator.facts.function import FunctionFacts
 from translator.gluon.tree import ONE, Binary, Choose, Current, Line, Node, Number

@@ -66,7 +66,7 @@ def emit_statement(site: LoopSite, loop: PipelinedLoop, s: ast.stmt) -> None:
         site.edits.replace(s, indent.join(slices.accumulate(site, loop.sliced)))
         return
     _consumer_statement(site, s)
-    site.edits.insert_behind(s, [f"{name} = {read}" for name, (load, read) in loop.permuted.items() if load is s])
+    site.edits.insert_behind(s, [f"{name} = {read}" for name, (load, read) in loop.round.permuted.items() if load is s])
     choices = site.decided.choices
     late, early = choices.asks("copy-order", "after-reads"), choices.asks("load-order", "before-reads")
     before, after = _group(site.facts, loop, s, late, early)
@@ -82,7 +82,7 @@ def emit_statement(site: LoopSite, loop: PipelinedLoop, s: ast.stmt) -> None:
 def _fetches(site: LoopSite, loop: PipelinedLoop, rings: list[Ring], indent: str) -> tuple[Node, ...]:
     """What fetches the tiles ahead of `rings`, and closes the group of those that are copied."""
     own = _producer(site, loop)
-    condition = None if loop.specialized or loop.repeats else counts.condition(site.emit, loop, loop.at)
+    condition = None if loop.specialized or loop.repeats else counts.condition(site.emit, loop, loop.round.at)
     made = [own.fetch(ring, loop.free, loop.fetched, condition, indent[1:]) for ring in rings]
     copied = [ring for ring in rings if not ring.held and not ring.load.stored]
     if loop.specialized:
@@ -147,21 +147,21 @@ def emit_body(site: LoopSite, loop: PipelinedLoop, s: ast.For) -> None:
         site.record.choose(f"`for {index}` is written once per buffer: slots are literals")
     site.block(s.body)
     if loop.prefetch and not loop.stages and not loop.first:
-        loop.prefetched = read_ahead(site, loop)
-    loop.copies_again = refill.fills(_producer(site, loop)) if loop.refills else ()
+        loop.round.prefetched = read_ahead(site, loop)
+    loop.round.copies_again = refill.fills(_producer(site, loop)) if loop.refills else ()
     if loop.early:
         names = " and ".join(f"`{ring.load.name}`" for ring in loop.early)
         be, them = ("is", "it") if len(loop.early) == 1 else ("are", "them")
         site.record.choose(f"{names} {be} copied again as soon as both groups of warps have read {them}")
-        loop.copies_again = early_refill.again(site, _producer(site, loop))
+        loop.round.copies_again = early_refill.again(site, _producer(site, loop))
     if loop.repeats:
         site.record.choose(f"copies past the end of `for {index}` fetch its last tile once more")
     if loop.stores_early:
         site.record.choose(
             f"tiles of `for {index}` are stored as soon as both groups of warps have read those that they replace"
         )
-    loop.top = once.first(_producer(site, loop)) if loop.plan.once else tuple(_top(site, loop))
-    loop.waits = waits_of_body(site, loop) if loop.stages else ()
+    loop.round.top = once.first(_producer(site, loop)) if loop.plan.once else tuple(_top(site, loop))
+    loop.round.waits = waits_of_body(site, loop) if loop.stages else ()
 
 
 def announce(record: Record, facts: FunctionFacts, loops: FunctionLoops, decided: Decided, s: ast.For) -> None:
@@ -193,7 +193,7 @@ def emit_around(site: LoopSite, loops: FunctionLoops, loop: PipelinedLoop, s: as
     if plan.once:
         site.edits.append((before, before, _block(gap, outer)))
         site.edits.append((source.span(s)[0], source.span(s.iter)[1], once.header(site.emit, loop)))
-        loop.end = tuple(_after(site, loops, loop))
+        loop.round.end = tuple(_after(site, loops, loop))
         return
     if loop.first:
         start, end = source.span(s.target)[0], source.span(s.iter)[1]
@@ -203,16 +203,16 @@ def emit_around(site: LoopSite, loops: FunctionLoops, loop: PipelinedLoop, s: as
         site.edits.replace(s.iter, f"gl.static_range({counts.tiles(site.emit, loop)})")
     else:
         site.edits.replace(s.iter, calls.emit_iterator(site, s.iter))
-    loop.before = (
+    loop.round.before = (
         as_lines(shared_state(_producer(site, loop))) if loop.specialized else prologue(site, _producer(site, loop))
     )
-    if loop.prefetched is not None:
+    if loop.round.prefetched is not None:
         site.record.choose(f"`for {plan.index}` reads operands from LDS one iteration ahead")
-        loop.before = (*loop.before, *waits(site.emit, site.record, loop)[1:], *loop.prefetched.first)
-    first_lines = [*_block(gap, outer).splitlines(), *lines(loop.before, outer), ""]
+        loop.round.before = (*loop.round.before, *waits(site.emit, site.record, loop)[1:], *loop.round.prefetched.first)
+    first_lines = [*_block(gap, outer).splitlines(), *lines(loop.round.before, outer), ""]
     site.edits.append((before, before, "".join(f"{line}\n" for line in first_lines)))
-    loop.end = tuple(_tail(site.emit, site.convert, site.names, loop))
-    loop.after = tuple(_after(site, loops, loop))
+    loop.round.end = tuple(_tail(site.emit, site.convert, site.names, loop))
+    loop.round.after = tuple(_after(site, loops, loop))
 
 
 def _chosen(plan: PipelinePlan, loop: PipelinedLoop) -> str:
@@ -279,7 +279,7 @@ def _top(writing: Writing, loop: PipelinedLoop) -> list[Node]:
         number = Current(counts.tile_number(writing.emit, loop))
         if loop.counter or plan.step is not None:
             top.append(Line(f"gl.assume({loop.counter or plan.index} >= 0)"))
-        read = number if loop.prefetched is None else Binary(number, "+", ONE)
+        read = number if loop.round.prefetched is None else Binary(number, "+", ONE)
         top.append(Choose(loop.slot, Binary(read, "%", loop.depth)))
         if loop.specialized:
             return [*top, Line(f"{loop.phase} = ({number.text} // {loop.buffers}) & 1")]
@@ -303,7 +303,7 @@ def _free_slot(facts: FunctionFacts, record: Record, choices: Choices, loop: Pip
     """
     behind_reads = loop.plan.schedule.tensor_loads or choices.asks("copy-order", "after-reads")
     told_apart = behind_reads and (loop.stages or choices.asks("slot-form", "told-apart"))
-    if told_apart or loop.mixed and facts.kernel.num_warps > 1 or loop.prefetched is not None:
+    if told_apart or loop.mixed and facts.kernel.num_warps > 1 or loop.round.prefetched is not None:
         return unroll.last_slot(number, loop.depth)
     return Previous(Number(loop.slot), loop.depth, "" if loop.mixed else added(facts, record, PREVIOUS_SLOT))
 

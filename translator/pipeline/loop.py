@@ -25,10 +25,12 @@ Statements = tuple[Node, ...]
 NOWHERE = name("")
 
 
-@dataclass
+@dataclass(frozen=True)
 class Ring:
     """The LDS buffers of one load. fetch: the load for a tile ahead; next: the name of a tile held in registers; tiles:
-    that of the descriptor whose tiles are copied; desc: that of the descriptor it is made from."""
+    that of the descriptor whose tiles are copied; desc: that of the descriptor it is made from. clipped: whether the mask of its
+    tiles ahead ends with the loop (translator.pipeline.clip); again: whether the same load has its tiles in another layout too.
+    """
 
     load: PipelinedLoad
     smem: str
@@ -36,9 +38,8 @@ class Ring:
     next: str
     tiles: str = ""
     desc: str = ""
-    clipped: bool = False  # whether the mask of its tiles ahead ends with the loop (translator.pipeline.clip)
-    again: bool = False  # whether the same load has its tiles in another layout too
-    wanted: bool = True  # whether this round reads the tiles of such a ring
+    clipped: bool = False
+    again: bool = False
 
     @property
     def held(self) -> bool:
@@ -47,52 +48,91 @@ class Ring:
 
 
 @dataclass
-class PipelinedLoop:
-    """A plan with its names and renamed syntax; made once per loop, emitted in every round."""
+class LoopRound:
+    """What writing a loop has come to: each round of it begins anew, and what is there after the last one stays.
 
-    plan: PipelinePlan
-    buffers: Written
-    ahead: str
-    slot: str  # of the tile that this iteration reads
-    free: str  # of the tile that is copied ahead
-    tile: str  # loop variable of the prologue
-    counter: str  # of iterations, where the loop index is not one from 0; else empty
-    index_names: list[ast.Name] = field(default_factory=list)  # uses of the loop index in the producer's copies
-    own_names: list[tuple[ast.Name, Web]] = field(default_factory=list)  # of values that each tile computes anew
-    ahead_of: dict[ast.stmt, ast.stmt] = field(default_factory=dict)  # statement -> its copy for tiles ahead
-    doubled: list[tuple[Web, Web]] = field(default_factory=list)  # (what the consumer moves, what the producer moves)
+    rings: of the loads, in the layouts that are wanted. wanted: the names of those in another layout that this round reads. at: the
+    index of the tile that is being fetched. before, top, end, after: what stands around the author's statements, before the loop,
+    at the top and at the end of the body, behind the loop; waits: those at the top; copies_again: what fills the slots behind the
+    last read; prefetched: the body whose operands are read one iteration ahead; tree: all of it, when it is final. hidden: whether
+    matrix instructions follow the copies into a slot that is filled again; late_read: what a compute stage reads from LDS, which
+    it must not. permuted: variable -> (load statement, how the permuted tile is read) of tiles that are read in two ways;
+    permuted_now: those of this round.
+    """
+
     rings: list[Ring] = field(default_factory=list)
-    barriers: list[tuple[str, str]] = field(
-        default_factory=list
-    )  # ready and empty of each group, where partitions share the loop
-    phase: str = ""  # of the barriers of the tile's slot
-    assumed: set[Obligation] = field(default_factory=set)  # what its addresses and masks rest on
-    at: Written = NOWHERE  # the index of the tile that is being fetched
-    first: str = ""  # index of the first tile of a round, where the body is written once per buffer
-    stages: tuple = ()  # StagePlan, where groups of warps alternate
-    late_read: str = ""  # what a compute stage reads from LDS, which it must not
-    prefetch: bool = False  # whether operands are to be read from LDS one iteration ahead
-    prefetched: Any = None  # Prefetched, where they are
-    l2_ahead: int = 0  # how many tiles beyond those that are copied are asked for in the L2 cache
-    hidden: bool = True  # whether matrix instructions follow the copies into a slot that is filled again
-    # What stands around the author's statements in this round: before the loop, at the top and at the end of the body, behind the
-    # loop; the waits at the top; what fills the slots again behind the last read. And all of it, when it is final.
+    wanted: set[str] = field(default_factory=set)
+    at: Written = NOWHERE
     before: Statements = ()
     top: Statements = ()
     end: Statements = ()
     after: Statements = ()
     waits: Statements = ()
     copies_again: Statements = ()
+    prefetched: Any = None
     tree: Pipelined | None = None
-    sliced: Any = None  # SlicedDot, where the accumulator is kept in slices
-    repeats: bool = False  # whether copies past the end fetch the last tile once more
-    stores_early: bool = False  # whether groups of warps store tiles as soon as both have read what lies there
-    early: list[Ring] = field(
-        default_factory=list
-    )  # of an operand, and of its scales, copied again before the other is read in full
-    # Variable -> (load statement, how the permuted tile is read) of tiles that are read in two ways; those of this round.
-    permuted: dict[str, tuple[ast.stmt, str]] = field(default_factory=dict)
+    hidden: bool = True
+    late_read: str = ""
+    permuted: dict[str, tuple[ast.stmt, Written]] = field(default_factory=dict)
     permuted_now: set[str] = field(default_factory=set)
+
+    def begin(self) -> None:
+        """Nothing is wanted in more than one layout yet."""
+        self.wanted, self.permuted_now = set(), set()
+
+    def finish(self) -> bool:
+        """Leave out the loads whose layouts nothing wants any more; -> whether there were any."""
+        rings = [ring for ring in self.rings if not ring.again or ring.next in self.wanted]
+        permuted = {name: read for name, read in self.permuted.items() if name in self.permuted_now}
+        changed = len(rings) < len(self.rings) or len(permuted) < len(self.permuted)
+        self.rings, self.permuted = rings, permuted
+        return changed
+
+
+@dataclass(frozen=True, eq=False)
+class PipelinedLoop:
+    """A plan with its names, the syntax of tiles ahead, and what the choices make of it; `round` is what becomes of it in writing.
+
+    slot: of the tile that an iteration reads; free: of the one that is copied ahead; tile: the loop variable of the prologue; counter:
+    of iterations, where the loop index is not one from 0, else empty; first: the index of the first tile of a round, where the body
+    is written once per buffer. barriers: ready and empty of each group, where partitions share the loop; phase: theirs for the
+    tile's slot. index_names: uses of the loop index in the producer's copies; own_names: of values that each tile computes anew;
+    ahead_of: statement -> its copy for tiles ahead; doubled: (what the consumer moves, what the producer moves). assumed: what its
+    addresses and masks rest on. stages: where groups of warps alternate; sliced: where the accumulator is kept in slices.
+    prefetch: operands are to be read from LDS one iteration ahead; l2_ahead: how many tiles beyond those that are copied are asked
+    for in the L2 cache; repeats: copies past the end fetch the last tile once more; stores_early: groups of warps store tiles as
+    soon as both have read what lies there; early: rings of an operand, and of its scales, that are copied again before the other
+    is read in full.
+    """
+
+    plan: PipelinePlan
+    buffers: Written
+    ahead: str
+    slot: str
+    free: str
+    tile: str
+    counter: str
+    first: str = ""
+    barriers: tuple[tuple[str, str], ...] = ()
+    phase: str = ""
+    index_names: tuple[ast.Name, ...] = ()
+    own_names: tuple[tuple[ast.Name, Web], ...] = ()
+    ahead_of: Mapping[ast.stmt, ast.stmt] = field(default_factory=dict)
+    doubled: tuple[tuple[Web, Web], ...] = ()
+    assumed: frozenset[Obligation] = frozenset()
+    stages: tuple = ()  # of StagePlan
+    sliced: Any = None
+    prefetch: bool = False
+    l2_ahead: int = 0
+    repeats: bool = False
+    stores_early: bool = False
+    early: tuple[Ring, ...] = ()
+    round: LoopRound = field(default_factory=LoopRound)
+
+    @property
+    def rings(self) -> list[Ring]:
+        """Those of this round."""
+        return self.round.rings
 
     @property
     def copies(self) -> bool:
@@ -158,26 +198,9 @@ class PipelinedLoop:
         """Whether nothing goes through LDS: the tiles of the next iteration wait in variables."""
         return self.plan.schedule.mechanism == "held"
 
-    def begin_round(self) -> None:
-        """Before a round of rewriting: nothing is wanted in more than one layout yet."""
-        for ring in self.rings:
-            ring.wanted = not ring.again
-        self.permuted_now = set()
-
-    def end_round(self) -> bool:
-        """After a round: leave out the loads whose layouts nothing wants any more; -> whether there were any."""
-        changed = False
-        if not all(ring.wanted for ring in self.rings):
-            self.rings = [ring for ring in self.rings if ring.wanted]
-            changed = True
-        if self.permuted_now != set(self.permuted):
-            self.permuted = {name: read for name, read in self.permuted.items() if name in self.permuted_now}
-            changed = True
-        return changed
-
     def fetch_at(self, index: Written) -> None:
         """From now on the producer's syntax is that of the tile at `index`."""
-        self.at = index
+        self.round.at = index
         for name in self.index_names:
             name.id = index
 
@@ -234,12 +257,13 @@ class Held:
             return None
         for ring in rings:
             if ring.again and ring.load.call is load.call and ring.load.staged.source == layout:
-                ring.wanted = True
+                self.loop.round.wanted.add(ring.next)
                 return ring
         site.demand_more()
         staged = replace(load.staged, source=layout)
         own = site.names.variant(self.ring.next, layout)
         made = replace(self.ring, load=replace(load, staged=staged), next=own, again=True)
+        self.loop.round.wanted.add(own)
         rings.insert(rings.index(self.ring) + 1, made)
         return made
 
@@ -254,9 +278,10 @@ def permuted_read(site: Site, data: ast.expr, order: tuple[int, ...], layout: La
         tile = "" if site.state(site.facts.webs.of_use[data]).variants else data.id
         if not tile and read.loop.read_at_top(site.facts, read.ring):
             own = site.names.variant(f"{data.id}_t", layout)
-            read.loop.permuted_now.add(own)
-            if own not in read.loop.permuted:
-                read.loop.permuted[own] = made.node, read.text(site, layout, read.slot(order))
+            current = read.loop.round
+            current.permuted_now.add(own)
+            if own not in current.permuted:
+                current.permuted[own] = made.node, read.text(site, layout, read.slot(order))
                 site.demand_more()
             return name(own)
     elif data in site.staged:

@@ -17,7 +17,7 @@ from translator.pipeline.loop_site import LoopSite
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
 from translator.rewrite import pointer_variables
-from translator.facts.webs import Definition, Web
+from translator.facts.webs import Definition, Web, Webs
 
 
 def can_start(facts: FunctionFacts, loop: ast.For, web: Web) -> bool:
@@ -25,18 +25,16 @@ def can_start(facts: FunctionFacts, loop: ast.For, web: Web) -> bool:
     return _use(facts, loop, web) is not None
 
 
-def start_of(facts: FunctionFacts, loop: ast.For, web: Web, ahead: Web) -> Definition:
-    """`ahead = web` before `loop`. Its syntax stands where the loop uses `web`, so that the facts of that use apply to it."""
+def start_of(facts: FunctionFacts, loop: ast.For, web: Web, ahead: Web) -> tuple[Definition, Webs]:
+    """`ahead = web` before `loop`, and the variables of that. Its syntax stands where the loop uses `web`, so that the facts of that use apply to it."""
     found = _use(facts, loop, web)
     assert found is not None, f"bug in gluonize: {web.name} cannot start another variable"
     use, around = found
     value = copy.copy(use)
-    facts.webs.of_use[value] = web
-    facts.webs.reaching[value] = list(web.definitions)
     target = ast.copy_location(ast.Name(ahead.name, ast.Store()), use)
     made = ast.copy_location(ast.Assign([target], value), use)
-    facts.webs.of_definition[made, ahead.name] = ahead
-    return Definition(ahead.name, made, value, len(around), around)
+    webs = Webs((), {value: web}, {(made, ahead.name): ahead}, {value: list(web.definitions)})
+    return Definition(ahead.name, made, value, len(around), around), webs
 
 
 def _use(facts: FunctionFacts, loop: ast.For, web: Web) -> tuple[ast.Name, tuple] | None:

@@ -33,7 +33,7 @@ def before(writing: Writing, loop: PipelinedLoop, ring: Ring) -> list[str]:
 
 
 def copy(writing: Writing, loop: PipelinedLoop, ring: Ring, slot: str, target: str, condition: Written | None) -> str:
-    """Issue the copy of the tile at `loop.at` into `slot`, which is `target`."""
+    """Issue the copy of the tile at `loop.round.at` into `slot`, which is `target`."""
     facts = writing.facts
     tile = ring.load.tile
     barrier = loop.ready_of(ring, slot)
@@ -54,12 +54,12 @@ def copy(writing: Writing, loop: PipelinedLoop, ring: Ring, slot: str, target: s
 def prefetch(
     facts: FunctionFacts, emit: Emit, record: Record, loop: PipelinedLoop, ring: Ring, condition: Written
 ) -> str:
-    """Ask for the tile at `loop.at` in the L2 cache."""
+    """Ask for the tile at `loop.round.at` in the L2 cache."""
     tile = ring.load.tile
     if isinstance(tile, DescriptorTile):
         name, offsets = _place(facts, emit, ring, tile)
     else:
-        name, offsets = _position(ring, tile), [_text(facts, emit, tile, a.moving, loop.at) for a in tile.axes]
+        name, offsets = _position(ring, tile), [_text(facts, emit, tile, a.moving, loop.round.at) for a in tile.axes]
     return tdm.prefetch_text(record, name, offsets, condition)
 
 
@@ -129,7 +129,7 @@ def _position(ring: Ring, tile: StridedTile) -> str:
 
 def _index(facts: FunctionFacts, loop: PipelinedLoop) -> Written:
     """The index of the tile that is copied, as the 32-bit number that coordinates are."""
-    index = loop.at
+    index = loop.round.at
     variable = index.is_name and index != loop.tile  # else it is the number of a tile times step, plus start
     ends = [end for end in (loop.plan.low, loop.plan.step) if end is not None]
     wide = variable or any(isinstance(facts.fact(e), TensorFact) for e in ends)

@@ -21,6 +21,7 @@ from translator.facts.obligations import Obligation
 from translator.facts.polynomials import INDEX, Polynomial, add, fixed, moving
 from translator.facts.same_value import value_key
 from translator.facts.signs import obligation_at
+from translator.facts.syntax import arguments_of
 from translator.frontend.trace import TensorFact, TupleFact
 from translator.pipeline.address_reader import AddressReader
 from translator.pipeline.index_loads import reads_only, writes
@@ -35,7 +36,7 @@ def overwritten(facts: FunctionFacts, loop: ast.For, bounds: tuple, call: ast.Ca
     loaded = _roots(facts, _address(facts, call), set())
     for write in _writes(facts, loop):
         helper = not writes(facts, write)
-        targets = [*write.args, *(k.value for k in write.keywords)] if helper else [_address(facts, write)]
+        targets = arguments_of(write) if helper else [_address(facts, write)]
         for target in targets:
             written = _roots(facts, target, set()) if not helper or _points(facts, target) else set()
             if not (loaded & written or written and _ANY in loaded | written):
@@ -86,7 +87,7 @@ def _roots(facts: FunctionFacts, node: ast.expr | None, seen: set[int]) -> set[s
         return _roots(facts, node.value, seen)
     if isinstance(node, ast.Call):
         owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
-        inputs = [n for n in [*owner, *node.args, *(k.value for k in node.keywords)] if _points(facts, n)]
+        inputs = [n for n in [*owner, *arguments_of(node)] if _points(facts, n)]
         return set().union(*(_roots(facts, n, seen) for n in inputs)) if inputs else {_ANY}
     if not isinstance(node, ast.Name) or (web := facts.webs.of_use.get(node)) is None:
         return {_ANY}

@@ -29,8 +29,8 @@ def finish_loop(site: LoopSite, loop: PipelinedLoop) -> None:
     if loop.stages:
         check_apart(site.facts, steps)
     body = passed(loop, steps, functools.partial(site.loop_names.fresh, loop=s))
-    loop.tree = tree_of(loop, body, counts.tiles(site.emit, loop) if loop.written_out else "")
-    text = "\n".join([*lines(body, source.indent(s.body[0])), *lines(loop.after, source.indent(s))])
+    loop.round.tree = tree_of(loop, body, counts.tiles(site.emit, loop) if loop.written_out else "")
+    text = "\n".join([*lines(body, source.indent(s.body[0])), *lines(loop.round.after, source.indent(s))])
     site.edits.append((top, end, text + "\n" if end > source.line_end(s) else text))
 
 
@@ -52,24 +52,24 @@ def check_apart(facts: FunctionFacts, steps: list[Step]) -> None:
 def tree_of(loop: PipelinedLoop, body: tuple[Node, ...], count: str) -> Pipelined:
     """The whole of a loop; count: of its tiles, where it is written out."""
     trips = (0, 1) if loop.plan.once else (int(count),) if count.isdigit() else ()
-    fewest = FEWEST_BUFFERS if loop.prefetched is not None else 2 if loop.copies else 1
-    return Pipelined(loop.before, body, loop.after, loop.buffers, fewest, count, trips, bool(loop.first))
+    fewest = FEWEST_BUFFERS if loop.round.prefetched is not None else 2 if loop.copies else 1
+    return Pipelined(loop.round.before, body, loop.round.after, loop.buffers, fewest, count, trips, bool(loop.first))
 
 
 def passed(loop: PipelinedLoop, steps: list[Step], names: Names) -> tuple[Node, ...]:
     """The body of a loop as its plan and the choices want it."""
-    every, end = [step.statements for step in steps], loop.end
+    every, end = [step.statements for step in steps], loop.round.end
     if loop.stages:
         body, end = _alternating(loop, steps, names), ()
-    elif loop.prefetched is not None:
-        body = [*loop.top, *_ahead(loop, steps, names).body]
+    elif loop.round.prefetched is not None:
+        body = [*loop.round.top, *_ahead(loop, steps, names).body]
     else:
         if loop.refills:
             rings = {ring.smem for ring in loop.rings if not ring.held}
             early = names if loop.plan.reads_early else None
             multiplies = [step.multiplies for step in steps]
-            every, loop.hidden = refilled(every, multiplies, rings, loop.copies_again, early)
-        body = [*loop.top, *(s for step in every for s in step)]
+            every, loop.round.hidden = refilled(every, multiplies, rings, loop.round.copies_again, early)
+        body = [*loop.round.top, *(s for step in every for s in step)]
     if loop.first:
         body = [Repeat(loop.slot, loop.depth, tuple(body))]
     return (*body, *end)
@@ -78,12 +78,12 @@ def passed(loop: PipelinedLoop, steps: list[Step], names: Names) -> tuple[Node, 
 def _alternating(loop: PipelinedLoop, steps: list[Step], names: Names) -> list[Node]:
     """The body in stages that two groups of warps alternate in (`translator.pipeline.body`)."""
     every = [step.statements for step in steps]
-    stored = tuple(s for s in loop.end if isinstance(s, Store))
+    stored = tuple(s for s in loop.round.end if isinstance(s, Store))
     if loop.sliced is not None:
         number = next(i for i, step in enumerate(steps) if loop.sliced.statement in step.sources)
         contents = stage_contents_of(every, number)
         if loop.early:
-            contents[stage_of(loop)].insert(0, loop.copies_again)
+            contents[stage_of(loop)].insert(0, loop.round.copies_again)
         if loop.stores_early:
             contents = early_stores.with_stores(contents, stored)
         elif stored:
@@ -91,11 +91,14 @@ def _alternating(loop: PipelinedLoop, steps: list[Step], names: Names) -> list[N
     else:
         tiles = {ring.load.name: ring.smem for ring in loop.rings}
         contents = stage_contents([*every, stored], loop.stages, tiles, names)
-    contents[-1].append(tuple(s for s in loop.end if s not in stored))
-    loop.late_read = late_read(contents, loop.stages)
+    contents[-1].append(tuple(s for s in loop.round.end if s not in stored))
+    loop.round.late_read = late_read(contents, loop.stages)
     why = Line("# The tile of the next iteration has landed: the other warps read it a stage earlier.")
-    waits = (why, *loop.waits[1:]) if loop.waits else ()
-    return [*(line for line in loop.top if line not in loop.waits), *alternating(contents, loop.stages, waits)]
+    waits = (why, *loop.round.waits[1:]) if loop.round.waits else ()
+    return [
+        *(line for line in loop.round.top if line not in loop.round.waits),
+        *alternating(contents, loop.stages, waits),
+    ]
 
 
 def _ahead(loop: PipelinedLoop, steps: list[Step], names: Names) -> Prefetched | None:

@@ -78,11 +78,11 @@ class PipelinedFunction(FunctionRewriter):
         loop = self.of_loops.pipelined.get(s)
         if loop is None:
             return super().for_loop(s)
-        loop.begin_round()
+        loop.round.begin()
         self.loops = (*self.loops, s)
         emit_body(self.loop_site, loop, s)
         self.loops = self.loops[:-1]
-        self.demanded.again |= loop.end_round()
+        self.demanded.again |= loop.round.finish()
         emit_around(self.loop_site, self.of_loops, loop, s)
         self.written_loops.append(loop)
 

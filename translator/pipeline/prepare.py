@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from translator.facts.syntax import target_of
@@ -15,17 +15,19 @@ from translator.choices.chosen import Choices
 from translator.facts import callees, products
 from translator.facts.definitions import names_read
 from translator.facts.function import FunctionFacts
+from translator.facts.obligations import Obligation
 from translator.facts.signs import Signs, obligation_at
+from translator.facts.webs import Web
 from translator.frontend.trace import TensorFact
 from translator.gluon.written import literal, name
 from translator.pipeline import early_stores
 from translator.pipeline.body import FEWEST_STORED, StagePlan, plan_stages, reads_tiles
-from translator.pipeline.clip import clip_masks
+from translator.pipeline.clip import Clipped, clipped_masks
 from translator.pipeline.early_refill import early_rings
 from translator.pipeline.repeated import can_repeat
 from translator.pipeline.index_loads import Guard
 from translator.pipeline.l2 import can_prefetch
-from translator.pipeline.loop import PipelinedLoop
+from translator.pipeline.loop import Held, LoopRound, PipelinedLoop, Read
 from translator.pipeline.once import as_branch
 from translator.pipeline.plan import NotPipelined, PipelinePlan, PipelinedLoad
 from translator.pipeline.planner import as_triton, plan_loop
@@ -35,7 +37,9 @@ from translator.pipeline.specialize import asked_for, specialized
 from translator.pipeline.tail import TailProof
 from translator.pipeline.twins import Planning, Twins
 from translator.pipeline.unroll import can_unroll
+from translator.rewrite.addresses import wide_scalar
 from translator.rewrite.fresh_names import LoopNames
+from translator.rewrite.function_loops import FunctionLoops
 from translator.rewrite.unit import Decided
 from translator.rewrite.writing import StateOf
 from translator.ttgir.elements import bits_of
@@ -94,35 +98,59 @@ def _named(loop_names: LoopNames, added_parameters: dict[str, str], plan: Pipeli
     one = plan.once or only_holds or plan.refills
     buffers = literal(1) if one else name(_buffers_parameter(loop_names, added_parameters, plan))
     loop = PipelinedLoop(plan, buffers, *names, counter)
-    if plan.once:
-        loop.slot = "0"
     if plan.refills:
-        loop.slot = loop.free = "0"
-    if loop.specialized:
-        # Nothing runs ahead: the producer is in an iteration of its own.
-        loop.ahead, loop.free, loop.phase = plan.index, loop.slot, loop_names.fresh("phase", plan.loop)
-        groups = plan.schedule.groups
-        stems = [f"{'_'.join(group)}_" if len(groups) > 1 else "" for group in groups]
-        loop.barriers = [tuple(loop_names.fresh(stem + end, plan.loop) for end in ("ready", "empty")) for stem in stems]
-    return loop
+        return replace(loop, slot="0", free="0")
+    if plan.once:
+        return replace(loop, slot="0")
+    if not loop.specialized:
+        return loop
+    # Nothing runs ahead: the producer is in an iteration of its own.
+    phase = loop_names.fresh("phase", plan.loop)
+    groups = plan.schedule.groups
+    stems = [f"{'_'.join(group)}_" if len(groups) > 1 else "" for group in groups]
+    barriers = tuple(tuple(loop_names.fresh(stem + end, plan.loop) for end in ("ready", "empty")) for stem in stems)
+    return replace(loop, ahead=plan.index, free=loop.slot, phase=phase, barriers=barriers)
 
 
 def _set_up(planning: Planning, plan: PipelinePlan) -> None:
     facts, choices, loops = planning.facts, planning.decided.choices, planning.loops
     loop = _named(planning.loop_names, planning.added_parameters, plan)
-    twins = Twins(planning, loop)
+    twins = Twins(planning, plan)
     twins.add_statements()
-    planning.guards.update({twins.made[call]: Guard(loop) for call in plan.guarded})
-    twins.add_rings()
+    loop = replace(loop, ahead_of=twins.ahead_of, doubled=tuple(twins.doubled), round=LoopRound(twins.rings()))
+    facts.add_syntax(twins.webs, twins.looped)
+    own = (*twins.own_names, *_own_names(facts, loop, twins.own_names))
+    loop = replace(loop, index_names=tuple(twins.index_names), own_names=own)
     _push_addresses(facts, planning.make_cheap, planning.pushed, loop)
-    _find_own_names(facts, loop)
-    loops.pipelined[plan.loop] = loop
+    clipped = Clipped({}, frozenset(), frozenset(), frozenset())
     if not loop.specialized and not plan.once:
-        _apply_choices(facts, choices, planning.loop_names, loops.statements, loop)
-    planning.moving.update(_move_bases(facts, planning.state, planning.decided.moved, loop))
-    if not loop.specialized and not plan.once and choices.keeps_loops:
-        tail = TailProof(facts, plan.loop, plan.low, plan.high, plan.step)
-        clip_masks(facts, loop, tail, twins.made, loops.clips, planning.guards)
+        if choices.keeps_loops:
+            tail = TailProof(facts, plan.loop, plan.low, plan.high, plan.step)
+            clipped = clipped_masks(facts, loop, tail, twins.made)
+            rings = [replace(ring, clipped=ring.smem in clipped.rings) for ring in loop.rings]
+            loop = replace(loop, round=LoopRound(rings))
+        loop = _with_choices(facts, choices, planning.loop_names, loop)
+    moving, assumed = _move_bases(facts, planning.state, planning.decided.moved, plan)
+    planning.moving.update(moving)
+    loop = replace(loop, assumed=assumed | clipped.assumed)
+    guarded = {twins.made[call] for call in plan.guarded} - clipped.guarded
+    planning.guards.update(dict.fromkeys(guarded, Guard(loop)))
+    loops.clips.update({node: replace(clip, loop=loop) for node, clip in clipped.clips.items()})
+    _enter(loops, loop)
+
+
+def _enter(loops: FunctionLoops, loop: PipelinedLoop) -> None:
+    """What stands for the statements and loads of a loop."""
+    loops.pipelined[loop.plan.loop] = loop
+    loops.statements.update(dict.fromkeys(loop.ahead_of, loop))
+    for ring in loop.rings:
+        if ring.held:
+            loops.held[ring.load.call] = Held(loop, ring)
+        else:
+            loops.staged[ring.load.call] = Read(loop, ring)
+        loops.statements[ring.load.statement] = loop
+    if loop.sliced is not None:
+        loops.statements[loop.sliced.statement] = loop
 
 
 def _push_addresses(
@@ -147,55 +175,45 @@ def _push_addresses(
                         _push(pushed, d.value)
 
 
-def _find_own_names(facts: FunctionFacts, loop: PipelinedLoop) -> None:
-    """Add the uses of values that each tile computes anew to the names of those."""
-    own = {web.index for _, web in loop.own_names}
+def _own_names(
+    facts: FunctionFacts, loop: PipelinedLoop, made_anew: list[tuple[ast.Name, Web]]
+) -> Iterator[tuple[ast.Name, Web]]:
+    """The uses of values that each tile computes anew."""
+    own = {web.index for _, web in made_anew}
     for made in [*loop.ahead_of.values(), *(ring.fetch for ring in loop.rings)]:
         for name in ast.walk(made):
             if isinstance(name, ast.Name) and (web := facts.webs.of_use.get(name)) is not None and web.index in own:
-                loop.own_names.append((name, web))
+                yield name, web
     for made in loop.ahead_of.values():  # the target of `x += c` reads it, too
         if isinstance(made, ast.AugAssign) and (web := facts.webs.of_definition[(made, made.target.id)]).index in own:
-            loop.own_names.append((made.target, web))
+            yield made.target, web
 
 
-def _apply_choices(
-    facts: FunctionFacts,
-    choices: Choices,
-    loop_names: LoopNames,
-    statements: dict[ast.stmt, PipelinedLoop],
-    loop: PipelinedLoop,
-) -> None:
-    """What the choices change about a loop, where that is possible."""
+def _with_choices(facts: FunctionFacts, choices: Choices, loop_names: LoopNames, loop: PipelinedLoop) -> PipelinedLoop:
+    """A loop as the choices want it, where that is possible."""
     plan = loop.plan
     if choices.asks("slot-indices", "literal") and can_unroll(facts, plan):
-        loop.first, loop.counter = loop_names.fresh(f"{plan.index.strip('_') or 'tile'}_first", plan.loop), ""
+        first = loop_names.fresh(f"{plan.index.strip('_') or 'tile'}_first", plan.loop)
+        loop = replace(loop, first=first, counter="")
     alone = facts.kernel.num_ctas == 1  # workgroups of a cluster wait for each other, with all of their warps
     if alone and (slices := choices.value("accumulator-slices", facts.kernel.target)) != "1x1":
         parts = int(slices[0]), int(slices[2])
-        loop.sliced = plan_slices(facts, plan, parts, lambda name: loop_names.fresh(name, plan.loop))
-        if loop.sliced is not None:
-            statements[loop.sliced.statement] = loop
+        loop = replace(loop, sliced=plan_slices(facts, plan, parts, lambda name: loop_names.fresh(name, plan.loop)))
     copies_ahead = plan.schedule.mechanism == "copies" and plan.schedule.buffers >= FEWEST_BUFFERS
-    if (
-        choices.asks("operand-reads", "one-ahead")
-        and alone
-        and copies_ahead
-        and plan.written_out is None
-        and not loop.first
-        and loop.sliced is None
-    ):
-        loop.prefetch = True
+    whole = plan.written_out is None and not loop.first and loop.sliced is None
+    if choices.asks("operand-reads", "one-ahead") and alone and copies_ahead and whole:
+        loop = replace(loop, prefetch=True)
     if (further := choices.number("l2-prefetch")) and can_prefetch(loop):
-        loop.l2_ahead = further
+        loop = replace(loop, l2_ahead=further)
     if alone and choices.asks("warp-groups", "alternating"):
-        _set_stages(facts, loop, choices.asks("refill", "after-read"))
-        if choices.asks("refill", "after-read"):
-            loop.early = early_rings(facts, loop)
-    loop.repeats = choices.asks("copies-past-end", "repeated") and can_repeat(loop)
+        after_read = choices.asks("refill", "after-read")
+        loop = _with_stages(facts, loop, after_read)
+        if after_read:
+            loop = replace(loop, early=tuple(early_rings(facts, loop)))
+    return replace(loop, repeats=choices.asks("copies-past-end", "repeated") and can_repeat(loop))
 
 
-def _set_stages(facts: FunctionFacts, loop: PipelinedLoop, after_read: bool) -> None:
+def _with_stages(facts: FunctionFacts, loop: PipelinedLoop, after_read: bool) -> PipelinedLoop:
     """The stages that two groups of warps alternate in, none where the loop has none. after_read: slots are filled early."""
     body, schedule = loop.plan.loop.body, loop.plan.schedule
     stored = schedule.mechanism == "registers"
@@ -204,14 +222,12 @@ def _set_stages(facts: FunctionFacts, loop: PipelinedLoop, after_read: bool) -> 
     sliced = loop.sliced.statement if loop.sliced is not None else None
     multiplies = [facts.taken(s) and (s is sliced or products.multiplies(facts, s)) for s in body]
     tiles = [reads_tiles(loop, s) for s in body]
-    loop.stages = plan_stages(tiles, multiplies, schedule, 1 if early else FEWEST_STORED)
-    if loop.sliced is None or not loop.stages:
-        return
-    loop.stores_early = early
+    stages = plan_stages(tiles, multiplies, schedule, 1 if early else FEWEST_STORED)
+    if loop.sliced is None or not stages:
+        return replace(loop, stages=stages)
     if early:
-        loop.stages = early_stores.stages_of(loop.sliced)
-    else:
-        loop.stages = (*stages_of(loop.sliced), *((StagePlan("memory", ()),) if stored else ()))
+        return replace(loop, stages=early_stores.stages_of(loop.sliced), stores_early=True)
+    return replace(loop, stages=(*stages_of(loop.sliced), *((StagePlan("memory", ()),) if stored else ())))
 
 
 def _light(facts: FunctionFacts, value: ast.expr | None) -> bool:
@@ -232,19 +248,19 @@ def _push(pushed: set[ast.AST], value: ast.expr | None) -> None:
 
 
 def _move_bases(
-    facts: FunctionFacts, state_of: StateOf, moved: frozenset[tuple[str, str]], loop: PipelinedLoop
-) -> dict[tuple[str, str], bool]:
+    facts: FunctionFacts, state_of: StateOf, moved: frozenset[tuple[str, str]], plan: PipelinePlan
+) -> tuple[dict[tuple[str, str], bool], frozenset[Obligation]]:
     """Choose what moves from tile to tile, the scalar base or the tensor of offsets, where only staged loads follow it; -> whether
-    the base does, by function and variable. moved: those whose base moves in any case.
+    the base does, by function and variable, and what that rests on. moved: those whose base moves in any case.
 
     A base may move without knowing signs: every lane that is ever read is read in the first iteration too (its mask
     only shrinks), so its first offset is that of an element of the tensor, which is not negative. Where the base goes on
     from one run of the loop to the next, that is known of loads without a mask only. Offsets from a base
     that is not the tensor's start may move when neither they nor the step can be negative.
     """
-    plan = loop.plan
     read = set(names_read(facts, plan.loop))
     moving: dict[tuple[str, str], bool] = {}
+    assumed: frozenset[Obligation] = frozenset()
     for s in plan.producer:
         if not isinstance(s, ast.AugAssign) or not isinstance(s.op, ast.Add):
             continue
@@ -274,22 +290,18 @@ def _move_bases(
                 rewrite = "a base that moves from tile to tile"
                 for load in followers:
                     sure = obligation_at(facts, load.call.args[0], "shrinks", rewrite, "proven")
-                    loop.assumed |= load.shrinking or {sure}
+                    assumed |= load.shrinking or {sure}
         elif not state.split.fold and not many and len([d for d in web.definitions if d.augmented]) == 1:
             proof = Signs(facts, "offsets that move from tile to tile")
-            if proof.holds(s.value) and not _is_wide(fact):
-                loop.assumed |= proof.assumed
+            if proof.holds(s.value) and not wide_scalar(facts, s.value):
+                assumed |= proof.assumed
                 state.split = replace(state.split, moves=False)
-    return moving
+    return moving, assumed
 
 
 def _masked(facts: FunctionFacts, load: PipelinedLoad) -> bool:
     mask = callees.bind(facts, load.call, callees.callee_of(facts, load.call)).get("mask")
     return mask is not None and not callees.is_absent(facts, mask)
-
-
-def _is_wide(fact: object) -> bool:
-    return isinstance(fact, TensorFact) and fact.dtype in ("int64", "uint64")
 
 
 def _instructions(facts: FunctionFacts, load: PipelinedLoad) -> int:

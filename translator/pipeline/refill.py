@@ -48,7 +48,7 @@ def check_refills(every: list[WrittenFunction]) -> None:
     """Asked when the text is final. Raises: TooLate for a loop whose one slot is read until its end."""
     for written in every:
         for loop in written.loops.pipelined.values():
-            if loop.refills and not loop.hidden:
+            if loop.refills and not loop.round.hidden:
                 raise TooLate((written.facts.path, loop.plan.loop.lineno))
 
 
@@ -57,7 +57,7 @@ def fills(producer: Producer) -> tuple[Node, ...]:
     writing, loop = producer.writing, producer.loop
     copied = [ring for ring in loop.rings if not ring.held]
     loop.fetch_at(name(loop.ahead))
-    condition = counts.condition(writing.emit, loop, loop.at)
+    condition = counts.condition(writing.emit, loop, loop.round.at)
     again = [
         Barrier(),
         *as_lines(before_next(writing.record, loop)),

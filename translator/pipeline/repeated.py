@@ -31,7 +31,7 @@ def can_repeat(loop: PipelinedLoop) -> bool:
         and own
         and not (loop.first or loop.l2_ahead or loop.early)
         and all(ring.load.copied and ring.load.tile is None for ring in loop.rings)
-        and any(not ring.load.covered and not ring.clipped for ring in loop.rings)
+        and any(not ring.load.covered for ring in loop.rings)
         and bool(loop.ahead_of)
         and all(isinstance(made, ast.AugAssign) for made in loop.ahead_of.values())
     )
@@ -44,7 +44,7 @@ def step_of(emit: Emit, loop: PipelinedLoop) -> Written:
 
 def another_follows(emit: Emit, loop: PipelinedLoop) -> Written:
     """In the body: that there is a tile behind the one that is fetched. A difference, which overflows where a sum would."""
-    return binary(loop.at, "<", binary(operand(emit(loop.plan.high)), "-", step_of(emit, loop)))
+    return binary(loop.round.at, "<", binary(operand(emit(loop.plan.high)), "-", step_of(emit, loop)))
 
 
 def moved_before(emit: Emit, loop: PipelinedLoop, index: Written, move: str) -> list[Node]:

@@ -35,7 +35,7 @@ from translator.rewrite import dots, packed_scales, scaled_dots
 from translator.rewrite.site import Site
 from translator.facts.webs import Web
 from translator.rewrite.writing import StateOf
-from translator.ttgir.layouts import Layout, Linear, Mfma, Wmma
+from translator.ttgir.layouts import Layout, Mfma, Wmma
 from translator.ttgir.shared_layouts import Padded, Swizzled
 
 

@@ -24,7 +24,7 @@ from translator.memory.staging import Staged
 from translator.pipeline.address_reader import AddressReader
 from translator.pipeline.tile_terms import NotATile, axis_of, times
 from translator.pipeline.wrapped_rows import reaches_only_masked
-from translator.rewrite.addresses import is_bare_parameter, root_parameter
+from translator.rewrite.addresses import is_bare_parameter, root_parameter, wide_scalar
 from translator.ttgir.elements import bits_of
 from translator.ttgir.shared_layouts import Padded, Swizzled, partitioned
 
@@ -249,7 +249,7 @@ class _Box:
 
     def _has_wide(self, p: Polynomial) -> bool:
         """Whether one of its values has 64 bits."""
-        return any(_is_wide(self.facts, self.reader.names[a]) for m in p for a in m if a != INDEX)
+        return any(wide_scalar(self.facts, self.reader.names[a]) for m in p for a in m if a != INDEX)
 
     def narrow(self, base: ast.expr) -> set[int]:
         """64-bit coordinates go into the base, and what is left to the limit is cut to 32 bits; -> the dimensions where.
@@ -261,7 +261,7 @@ class _Box:
             if limit is None or not (self._has_wide(self.starts[d]) or self._has_wide(limit)):
                 continue
             still = fixed(self.starts[d])
-            if moving(self.starts[d]) and any(_is_wide(self.facts, self.reader.names[a]) for m in limit for a in m):
+            if moving(self.starts[d]) and any(wide_scalar(self.facts, self.reader.names[a]) for m in limit for a in m):
                 # Within 2 GiB no element lies past the limit that 32 bits have room for.
                 self.small = root_parameter(self.facts, base) or ""
                 if self.small not in self.facts.kernel.small_pointers:
@@ -270,11 +270,6 @@ class _Box:
             self.starts[d], self.limits[d] = moving(self.starts[d]), add(limit, still, -1)
             wide_axes.add(d)
         return wide_axes
-
-
-def _is_wide(facts: FunctionFacts, node: ast.expr) -> bool:
-    fact = facts.fact(node)
-    return isinstance(fact, TensorFact) and fact.dtype in ("int64", "uint64")
 
 
 def free_dimension(facts: FunctionFacts, loop: ast.For, call: ast.Call) -> int | None:

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 from translator.facts.function import FunctionFacts
+from translator.facts.webs import Webs
 from translator.pipeline.loop import PipelinedLoop
 from translator.rewrite.fresh_names import LoopNames
 
@@ -22,13 +23,13 @@ def own_names(facts: FunctionFacts, loop_names: LoopNames, loop: PipelinedLoop, 
         web.name = loop_names.fresh(f"{stem}_{suffix}", loop.plan.loop)
     for name, web in loop.own_names:
         name.id = web.name
-    for key, web in list(facts.webs.of_definition.items()):
+    for key, web in facts.webs.of_definition.items():
         if web.index in webs and (key[0], web.name) not in facts.webs.of_definition:
             added[key[0], web.name] = web
-    facts.webs.of_definition.update(added)
+    before = facts.webs
+    facts.webs = before.with_more(Webs(of_definition=added))
     yield
-    for key in added:
-        del facts.webs.of_definition[key]
+    facts.webs = before
     for i, web in webs.items():
         web.name = names[i]
     for name, web in loop.own_names:

@@ -1,4 +1,4 @@
-"""Copies of the syntax that fetches tiles, for the tiles ahead; and what stands for their loads."""
+"""Copies of the syntax that fetches tiles, for the tiles ahead."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from translator.facts.syntax import target_of
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import is_index
-from translator.facts.webs import Definition, Web
+from translator.facts.webs import Definition, Web, Webs
 from translator.frontend.trace import ConstFact
 from translator.pipeline.index_loads import Guard
-from translator.pipeline.loop import Held, PipelinedLoop, Read, Ring
+from translator.pipeline.loop import Ring
 from translator.pipeline.moved_twice import name_ahead, start_of
+from translator.pipeline.plan import PipelinePlan
 from translator.rewrite.fresh_names import LoopNames
 from translator.rewrite.function_loops import FunctionLoops
 from translator.rewrite.unit import Decided
@@ -45,22 +46,31 @@ class Planning:
 class Twins:
     """Copies of the producer's syntax for the tiles ahead, in which what moves has names of its own.
 
-    renamed: index of a variable on both sides -> its twin. made: node -> its copy.
+    renamed: index of a variable on both sides -> its twin. made: node -> its copy. The others as of PipelinedLoop.
     """
 
-    def __init__(self, planning: Planning, loop: PipelinedLoop):
-        self.planning, self.loop = planning, loop
-        self.facts, self.loops = planning.facts, planning.loops
+    def __init__(self, planning: Planning, plan: PipelinePlan):
+        self.plan, self.facts, self.names = plan, planning.facts, planning.loop_names
         self.renamed: dict[int, Web] = {}
         self.made: dict[ast.AST, ast.AST] = {}
-        plan, webs = loop.plan, self.facts.webs
+        self.index_names: list[ast.Name] = []
+        self.own_names: list[tuple[ast.Name, Web]] = []
+        self.ahead_of: dict[ast.stmt, ast.stmt] = {}
+        self.doubled: list[tuple[Web, Web]] = []
+        self.looped: set[ast.AST] = set()
+        self.uses: dict[ast.Name, Web] = {}
+        self.reaching: dict[ast.Name, list[Definition]] = {}
+        self.definitions: dict[tuple[ast.AST, str], Web] = {}
+        self.starts = Webs()
+        first = len(self.facts.webs.all)
         for web in plan.on_both_sides:
-            name = f"{web.name}_copied" if loop.specialized else name_ahead(web.name)
-            twin = Web(len(webs.all), planning.loop_names.fresh(name, plan.loop))
+            name = f"{web.name}_copied" if plan.schedule.mechanism == "partitions" else name_ahead(web.name)
+            twin = Web(first + len(self.renamed), self.names.fresh(name, plan.loop))
             if web in plan.doubled:
-                twin.definitions.append(start_of(self.facts, plan.loop, web, twin))
-                loop.doubled.append((web, twin))
-            webs.all.append(twin)
+                definition, webs = start_of(self.facts, plan.loop, web, twin)
+                twin.definitions.append(definition)
+                self.starts = self.starts.with_more(webs)
+                self.doubled.append((web, twin))
             self.renamed[web.index] = twin
 
     def of(self, node: ast.AST) -> ast.AST:
@@ -69,25 +79,24 @@ class Twins:
         for old, new in zip(ast.walk(node), ast.walk(made)):
             self.made[old] = new
             if old in facts.looped:
-                facts.looped.add(new)
+                self.looped.add(new)
             if isinstance(old, ast.Name) and (web := facts.webs.of_use.get(old)) is not None:
-                facts.webs.reaching[new] = facts.webs.reaching[old]
-                if is_index(facts, self.loop.plan.loop, old):
-                    self.loop.index_names.append(new)
-                    facts.webs.of_use[new] = web
+                self.reaching[new] = facts.webs.reaching[old]
+                if is_index(facts, self.plan.loop, old):
+                    self.index_names.append(new)
                 else:
                     web = self.renamed.get(web.index, web)
                     new.id = web.name
-                    facts.webs.of_use[new] = web
+                self.uses[new] = web
         return made
 
     def add_statements(self) -> None:
         """The producer's statements for the tile ahead."""
-        plan, webs = self.loop.plan, self.facts.webs
+        plan = self.plan
         for s in plan.producer:
             made = self.of(s)
             target = target_of(made)
-            original = webs.of_definition[(s, target.id)]
+            original = self.facts.webs.of_definition[(s, target.id)]
             web = self.renamed.get(original.index, original)
             if web is not original:
                 target.id = web.name
@@ -95,27 +104,28 @@ class Twins:
                     Definition(web.name, made, made.value, 1, (plan.loop,), isinstance(s, ast.AugAssign))
                 )
             if not isinstance(s, ast.AugAssign) and original not in plan.carried:
-                self.loop.own_names.append((target, web))
-            webs.of_definition[(made, web.name)] = web
-            self.loop.ahead_of[s] = made
-            self.loops.statements[s] = self.loop
+                self.own_names.append((target, web))
+            self.definitions[made, web.name] = web
+            self.ahead_of[s] = made
 
-    def add_rings(self) -> None:
-        """What stands for each load: a ring of LDS buffers, or tiles that wait in registers."""
-        names, loop, plan = self.planning.loop_names, self.loop, self.loop.plan
+    @property
+    def webs(self) -> Webs:
+        """The variables of all copies."""
+        return self.starts.with_more(Webs(tuple(self.renamed.values()), self.uses, self.definitions, self.reaching))
+
+    def rings(self) -> list[Ring]:
+        """For each load a ring of LDS buffers, or tiles that wait in registers."""
+        plan, made = self.plan, []
         stems: set[str] = set()
         for load in plan.loads:
             wanted = f"{load.name}_last" if plan.once else load.name
-            stem = _ring_stem(self.facts, names, wanted, plan.loop, stems)
+            stem = _ring_stem(self.facts, self.names, wanted, plan.loop, stems)
             stems.add(stem)
-            smem, *others = (names.fresh(f"{stem}_{part}", plan.loop) for part in ("smem", "next", "tiles", "desc"))
-            ring = Ring(load, smem, self.of(load.call), *others)
-            loop.rings.append(ring)
-            if load.held:
-                self.loops.held[load.call] = Held(loop, ring)
-            else:
-                self.loops.staged[load.call] = Read(loop, ring)
-            self.loops.statements[load.statement] = loop
+            smem, *others = (
+                self.names.fresh(f"{stem}_{part}", plan.loop) for part in ("smem", "next", "tiles", "desc")
+            )
+            made.append(Ring(load, smem, self.of(load.call), *others))
+        return made
 
 
 def _ring_stem(facts: FunctionFacts, loop_names: LoopNames, stem: str, loop: ast.For, others: set[str]) -> str:

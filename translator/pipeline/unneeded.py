@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Container, Mapping
 
-from translator.facts.syntax import target_of
+from translator.facts.syntax import arguments_of, target_of
 from translator.facts.function import FunctionFacts
 from translator.pipeline.ahead import is_pure
 from translator.pipeline.loop import PipelinedLoop
@@ -22,7 +22,7 @@ def unneeded(
     for loop in pipelined_loops.values():
         for load in loop.plan.loads:
             if isinstance(load.tile, StridedTile):
-                gone |= {n for a in _arguments(load.call) for n in ast.walk(a) if isinstance(n, ast.Name)}
+                gone |= {n for a in arguments_of(load.call) for n in ast.walk(a) if isinstance(n, ast.Name)}
                 names = [n for node in load.tile.nodes for n in ast.walk(node) if isinstance(n, ast.Name)]
                 kept |= {web.index for n in names if (web := facts.webs.of_use.get(n)) is not None}
     if not gone:
@@ -54,10 +54,6 @@ def unneeded(
         shrank = bool(stay)
         candidates = {i: w for i, w in candidates.items() if i not in stay}
     return frozenset(d.node for w in candidates.values() for d in w.definitions)
-
-
-def _arguments(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(k.value for k in call.keywords)]
 
 
 def _uses(facts: FunctionFacts, value: ast.expr | None) -> set[int]:

@@ -36,7 +36,7 @@ def waits_of_body(writing: Writing, loop: PipelinedLoop) -> tuple[Node, ...]:
     if loop.early:
         # Two groups for each tile that follows, and one of the operand that is a tile further ahead.
         return waits(writing.emit, writing.record, loop, under_way=3, groups=2)
-    return waits(writing.emit, writing.record, loop, under_way=2 if loop.prefetched is None else FEWEST_BUFFERS)
+    return waits(writing.emit, writing.record, loop, under_way=2 if loop.round.prefetched is None else FEWEST_BUFFERS)
 
 
 def wait_for(record: Record, loop: PipelinedLoop, left: Node) -> list[Node]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from translator.facts.syntax import target_of, unparsed
+from translator.facts.syntax import is_new_axis, target_of, unparsed
 from translator.facts import callees
 from translator.facts.function import FunctionFacts
 from translator.facts.polynomials import INDEX, Polynomial, add
@@ -165,7 +165,7 @@ class _Flow:
                 if d == 0:
                     return i
                 d -= 1
-            elif not (isinstance(part, ast.Constant) and part.value is None):
+            elif not is_new_axis(part):
                 break
         raise self.leaves(node)
 

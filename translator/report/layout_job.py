@@ -17,10 +17,11 @@ from translator.layout.inlined import inlined
 from translator.report.linear_map import DistributedMap, SharedMap
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Ints, Layout, Opaque, SharedLayout, Slice, part_of
-from translator.ttgir.module import Module, Op
+from translator.ttgir.module import Module
+from translator.ttgir.op import Op
 from translator.ttgir.parse import parse_module
 from translator.ttgir.shared_layouts import Padded, SharedLinear, Swizzled
-from translator.ttgir.types import Type, types_in
+from translator.ttgir.types import Type
 
 _ACCESSES = {"ttg.local_load": "read", "ttg.local_store": "write", "amdg.local_load_packed_tranposed": "read"}
 # More elements than that are not drawn one by one.
@@ -109,7 +110,7 @@ def _tensors(op: Op) -> tuple[Type, ...]:
 
 def _tiles_in_lds(module: Module, op: Op) -> list[tuple[SharedLayout, Ints, str]]:
     found = []
-    for ty in types_in(op.signature, "!ttg.memdesc<"):
+    for ty in op.memdescs:
         shape = ty.shape
         layout = module.shared(ty, shape)
         if layout is not None and (rank := _tile_rank(layout)) < len(shape):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from translator.facts.function import FunctionFacts
+from translator.facts.syntax import is_new_axis
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.names import LayoutNames
 from translator.rewrite.fresh_names import FreshNames
@@ -106,7 +107,7 @@ def address_of(facts: FunctionFacts, state_of: StateOf, fresh: FreshNames, node:
         if address is None:
             return None
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        axes = tuple(i for i, p in enumerate(parts) if isinstance(p, ast.Constant) and p.value is None)
+        axes = tuple(i for i, p in enumerate(parts) if is_new_axis(p))
         if any(t.axes for t in address.tensors) or address.web_axes:
             return None
         tensors = tuple(Term(t.node, t.sign, axes) for t in address.tensors)
@@ -156,7 +157,8 @@ def is_bare_parameter(facts: FunctionFacts, node: ast.AST) -> bool:
     )
 
 
-def wide_scalar(facts: FunctionFacts, node) -> bool:
+def wide_scalar(facts: FunctionFacts, node: ast.AST) -> bool:
+    """Whether a value, or each element of a tensor, has 64 bits."""
     fact = facts.fact(node)
     return isinstance(fact, TensorFact) and fact.dtype in ("int64", "uint64")
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from rules.rows import Row
 from rules.template import template as parsed
 from translator.facts.callees import Callee, bind
+from translator.facts.syntax import arguments_of
 from translator.gluon.written import Does, Written, attribute, operand
 from translator.rewrite.import_lines import TRITON_LANGUAGE
 from translator.rewrite.unit import Record
@@ -55,7 +56,7 @@ def by_template(record: Record, row: Row, values: dict[str, str | None], templat
 def generic(writing: Writing, node: ast.Call, children: Texts) -> Written:
     """The call with its function and arguments translated in place; `children` overrides arguments."""
     edits = {node.func: writing.emit(node.func)}
-    for argument in [*node.args, *(k.value for k in node.keywords)]:
+    for argument in arguments_of(node):
         inner = argument.value if isinstance(argument, ast.Starred) else argument
         edits[inner] = children[inner] if inner in children else writing.emit(inner)
     return writing.splice(node, edits)
@@ -71,11 +72,11 @@ def with_function(
         return by_template(writing.record, callee.row, dict.fromkeys(template.holes) | values)
     if callee.owner is not None:
         edits = method_of(writing, node, callee, children)
-        for argument in [*node.args, *(k.value for k in node.keywords)]:
+        for argument in arguments_of(node):
             edits[argument] = children.get(argument) or writing.emit(argument)
     else:
         edits = {node.func: function_text(writing, node, callee)}
-        for argument in [*node.args, *(k.value for k in node.keywords)]:
+        for argument in arguments_of(node):
             inner = argument.value if isinstance(argument, ast.Starred) else argument
             edits[inner] = children.get(inner) or _items(writing, inner, children) or writing.emit(inner)
     return writing.splice(node, edits, more)

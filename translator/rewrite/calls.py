@@ -15,6 +15,7 @@ from translator.facts.function import FunctionFacts
 from translator.facts.operations import range_of_loop
 from translator.facts import products
 from translator.facts.definitions import assigned_fact
+from translator.facts.syntax import arguments_of
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.rewrite import (
     costs,
@@ -55,7 +56,7 @@ def cheap(facts: FunctionFacts, is_cheap: Cheap, staged: Container[ast.AST], nod
         return _made_anew(facts, is_cheap, node, callee)
     if callee.row.kind == "same" or callee.row.kind == "creator" and callee.name != "zeros_like":
         return True
-    arguments = [*node.args, *(k.value for k in node.keywords)]
+    arguments = arguments_of(node)
     if callee.owner is not None:
         arguments.append(callee.owner)
     return all(is_cheap(a) for a in arguments) or costs.spread(facts, node, callee)

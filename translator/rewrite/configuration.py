@@ -6,7 +6,6 @@ A `Key` names one such fact and writes it as an expression; a configuration give
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -108,7 +107,8 @@ class Key:
             return name if value else f"not_{name}"
         if isinstance(value, FunctionName):
             return value.strip("_")
-        return re.sub(r"\W+", "_", f"{name}_{value}").strip("_")
+        words = "".join(c if c.isalnum() or c == "_" else " " for c in f"{name}_{value}").split()
+        return "_".join(words).strip("_")
 
 
 Configuration = dict[Key, Any]

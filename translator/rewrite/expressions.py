@@ -32,7 +32,7 @@ from translator.gluon.written import (
     operand,
     tuple_of,
 )
-from translator.facts.syntax import ELEMENTWISE_NODES
+from translator.facts.syntax import ELEMENTWISE_NODES, is_new_axis
 from translator.facts.refusals import refuse
 from translator.rewrite.variables import WebState
 from translator.ttgir.layouts import Layout, Slice
@@ -379,7 +379,7 @@ class Expressions(Homes):
                     return self.convert(text, want)
             return text
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        axes = [i for i, p in enumerate(parts) if isinstance(p, ast.Constant) and p.value is None]
+        axes = [i for i, p in enumerate(parts) if is_new_axis(p)]
         layout = want
         for axis in reversed(axes):
             layout = Slice(axis, layout) if layout is not None else None

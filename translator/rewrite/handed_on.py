@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from translator.numbered import numbered
 from translator.rewrite import contracts
 from translator.rewrite.gluon_function import JIT, LINE_LENGTH, Block, GluonFunction, formatted, statements
+from translator.rewrite.persistent import for_tiles
+from translator.rewrite.unit import Tiles
 
 _ASKED = "num_stages"  # what a launch gives as an option, and a kernel may have as a parameter
 
@@ -29,8 +31,10 @@ class Ranged:
     added: Set[str]
 
 
-def picked_by_ranges(name: str, kernels: Sequence[Ranged], taken: set[str]) -> tuple[list[Block], GluonFunction]:
-    """(private kernels, the public one that takes the first whose limits hold)."""
+def picked_by_ranges(
+    name: str, kernels: Sequence[Ranged], taken: set[str], tiles: Tiles | None = None
+) -> tuple[list[Block], GluonFunction]:
+    """(private kernels, the public one that takes the first whose limits hold). tiles: of programs that have several."""
     own = set().union(*(kernel.added for kernel in kernels)) - {_ASKED}
     asking = [k for k in kernels if any(p.name.value == _ASKED for p in k.function.parameters)]
     public = (asking or list(kernels))[0].function.without_parameters(own)[0]
@@ -39,11 +43,11 @@ def picked_by_ranges(name: str, kernels: Sequence[Ranged], taken: set[str]) -> t
     for kernel in kernels:
         private = numbered(f"_{name.lstrip('_')}", lambda found: found in taken or found == name)
         taken.add(private)
-        before.append((kernel.function.called(private).defined(JIT),))
+        before.append((for_tiles(kernel.function.called(private), tiles).defined(JIT),))
         tests = contracts.conditions(kernel.limits)
         test = " and ".join(tests)
         test = f"if {test}:" if len(test) < LINE_LENGTH - 12 else f"if ({filled(test)}):"
-        lines += [f"el{test}" if lines else test, call_of(private, passed_on(kernel.function, own))]
+        lines += [f"el{test}" if lines else test, call_of(private, passed_on(for_tiles(kernel.function, tiles), own))]
     told = "; or for ".join(", ".join(map(str, kernel.limits)) for kernel in kernels)
     message = contracts.quoted(f"{name} is translated for {told}")
     refusal = formatted(f"gl.static_assert(False, {message})", public.indent + 4)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from translator.facts.function import FunctionFacts, GivenPointers
+from translator.facts.syntax import arguments_of
 from translator.frontend.trace import TensorFact, TupleFact
 from translator.facts import callees
 from translator.facts.reading import MAX_CALL_DEPTH
@@ -151,7 +152,7 @@ def emit_helper_call(writing: Writing, helpers: Helpers, node: ast.Call, callee,
         result = call(name, owner, *rest)
     else:
         edits: dict[ast.AST, Written] = {node.func: name}
-        for argument in [*node.args, *(k.value for k in node.keywords)]:
+        for argument in arguments_of(node):
             plain = argument.value if isinstance(argument, ast.Starred) else argument
             edits[plain] = children.get(plain) or writing.emit(plain)
         result = writing.splice(node, edits)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import zlib
 from dataclasses import dataclass, replace
 
@@ -87,11 +86,8 @@ def _rewritten(
         return None
     texts = [operand(operands[a]) for a in items]
     only, *more = ptx.instructions(text) or [""]
-    if not more and kinds == ["f"] and (m := re.fullmatch(r"([\w.]+) \$0 ?, ?\$1", only)):
-        if (dtype := ptx.CONVERSIONS.get(m.group(1))) and results[0] in (
-            {"bfloat16": "bf16", "float16": "fp16"}[dtype],
-            "int16",
-        ):
+    if not more and kinds == ["f"] and (dtype := ptx.conversion(only)):
+        if results[0] in ({"bfloat16": "bf16", "float16": "fp16"}[dtype], "int16"):
             value = method(texts[0], "to", f"gl.{dtype}")
             return method(value, "to", "gl.int16", "bitcast=True") if results[0] == "int16" else value
     target = facts.kernel.target

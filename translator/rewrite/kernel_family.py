@@ -111,7 +111,8 @@ def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
     if len(members) == 1:
         before, function = (), members[0].checked(name)
     elif ranged:
-        before, function = picked_by_ranges(name, [m.ranged(name) for m in members], pool.taken)
+        ranges = [m.ranged(name) for m in members]
+        before, function = picked_by_ranges(name, ranges, pool.taken, versions[0].emitted.tiles)
     elif len(alike := _alike(members)) == 1:
         before, function = _one_kernel(name, members, keys)
     else:

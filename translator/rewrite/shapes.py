@@ -12,7 +12,7 @@ import ast
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.facts.callees import bind, callee_of
-from translator.facts.syntax import is_constexpr
+from translator.facts.syntax import is_constexpr, is_new_axis
 from translator.rewrite.writing import Emit, Rebound
 
 Names = tuple[ast.expr | None, ...]  # the origin of each dimension
@@ -122,7 +122,7 @@ def _of_subscript(facts: FunctionFacts, node: ast.Subscript, seen: frozenset[int
         return None
     left, out = list(names), []
     for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
-        out.append(None if isinstance(part, ast.Constant) and part.value is None else left.pop(0) if left else None)
+        out.append(None if is_new_axis(part) else left.pop(0) if left else None)
     return (*out, *left)
 
 

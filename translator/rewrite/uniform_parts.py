@@ -16,6 +16,7 @@ from typing import TypeVar
 from translator.facts.callees import bind, callee_of
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import varies
+from translator.facts.syntax import is_new_axis, is_whole_axis
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.rewrite import addresses
 from translator.rewrite.addresses import Address, Addressing, Term, is_bare_parameter, is_pointer
@@ -110,8 +111,8 @@ def taken_apart(facts: FunctionFacts, term: Term, loop: ast.AST) -> tuple[list[T
             node = value
         elif isinstance(node, ast.Subscript) and not axes and facts.tensor(node.value) is not None:
             parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-            new = [isinstance(p, ast.Constant) and p.value is None for p in parts]
-            if not any(new) or not all(n or _is_whole(p) for n, p in zip(new, parts)):
+            new = [is_new_axis(p) for p in parts]
+            if not any(new) or not all(n or is_whole_axis(p) for n, p in zip(new, parts)):
                 return None
             node, axes = node.value, tuple(i for i, n in enumerate(new) if n)
         elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult)):
@@ -130,11 +131,6 @@ def taken_apart(facts: FunctionFacts, term: Term, loop: ast.AST) -> tuple[list[T
     if not any(varies(facts, loop, s.node) for s in scalars):
         return None
     return scalars, Term(node, "+", axes, factors=factors)
-
-
-def _is_whole(part: ast.expr) -> bool:
-    """Whether part of an index is `:`."""
-    return isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None
 
 
 def is_integer(facts: FunctionFacts, node: ast.expr) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 _WORD = re.compile(r"[^\W\d]\w*")
+_ANY_WORD = re.compile(r"\w+")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -19,6 +20,11 @@ class Reads:
 
     names: frozenset[str]
     texts: frozenset[str]
+
+
+def words_in(text: str) -> frozenset[str]:
+    """Every word of a text, whatever it is there."""
+    return frozenset(_ANY_WORD.findall(text))
 
 
 @dataclass(frozen=True)

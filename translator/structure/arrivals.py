@@ -6,7 +6,6 @@ One program of the launch is run, and what arrives in each phase of each barrier
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -16,7 +15,8 @@ from translator.lift.pure_ops import HANDLERS
 from translator.lift.scalars import Scalar
 from translator.lift.tensor_values import Value, View
 from translator.source.launch_spec import LaunchSpec
-from translator.ttgir.module import Module, Op
+from translator.ttgir.module import Module
+from translator.ttgir.op import Op
 
 Site = tuple[str, int]  # file and line of an `init`
 
@@ -98,5 +98,4 @@ def _is_off(given: list[Value]) -> bool:
 
 
 def _threads(run: Run, op: Op, given: list[Value]) -> int:
-    found = re.search(r", (\d+)", op.body)
-    return run.part.warps * run.module.lanes * (int(found.group(1)) if found else 1)
+    return run.part.warps * run.module.lanes * (1 if op.counted is None else op.counted)

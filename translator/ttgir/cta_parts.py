@@ -7,8 +7,9 @@ value from CTA to CTA (its backend stops with `AMDGPU does not support cross-CTA
 from __future__ import annotations
 
 from translator.ttgir.layouts import Bases, part_of
-from translator.ttgir.module import Module, Op
-from translator.ttgir.types import Type, parse_type
+from translator.ttgir.module import Module
+from translator.ttgir.op import Op
+from translator.ttgir.types import Type
 
 _ALONG_AXIS = {
     "tt.reduce": "a reduction along a dimension that CTAs share",
@@ -65,11 +66,6 @@ def of_one_cta(module: Module, op: Op, used: bool) -> str:
     return "" if ctas and all(map(any, ctas)) else "the old value of an atomic operation"
 
 
-def behind_arrow(op: Op) -> Type:
-    """The type behind the arrow: of the result, or of what an operation without one writes to."""
-    return op.type if op.results else parse_type(op.target_type)
-
-
 def within(ctas: Bases, shape: tuple[int, ...]) -> Bases:
     """How CTAs share a tensor of `shape`, of which a layout that shares more of them may say less: one row is split by nobody."""
     part = part_of(shape, ctas)
@@ -80,7 +76,7 @@ def moved(module: Module, op: Op) -> tuple[Bases, Bases]:
     """How CTAs share what `op` takes, and what it puts it into; nothing of an operation that does not move a tensor."""
     if op.name not in _MOVES or not op.operand_types:
         return (), ()
-    kinds = (op.operand_types[0], behind_arrow(op))
+    kinds = (op.operand_types[0], op.target)
     before, after = (within(ctas_of(module, kind), (kind.shape or ())[-_rank(module, kind) :]) for kind in kinds)
     return before, after
 
@@ -94,7 +90,6 @@ def _rank(module: Module, kind: Type) -> int:
 __all__ = [
     "ATOMICS",
     "along_shared_axis",
-    "behind_arrow",
     "ctas_of",
     "moved",
     "of_one_cta",

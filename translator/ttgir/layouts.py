@@ -6,9 +6,11 @@ constructors (Triton 3.9.0) so that spelling one is one expression; nothing here
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import reduce
+
+from translator.ttgir.attributes import Attribute, parse_attribute
 
 Ints = tuple[int, ...]
 Bases = tuple[Ints, ...]
@@ -192,90 +194,54 @@ def lists(value: object) -> str:
     return repr(value)
 
 
-# Parsing of encoding attributes as MLIR prints them -----------------------------------------------------------------
-
-_TOKEN = re.compile(r'\s*(#ttg\.\w+|#\w+(?:\.\w+)*|"[^"]*"|-?\d+|[A-Za-z_][\w.]*|[\[\]{}<>=,:])')
+# From the attributes of a module --------------------------------------------------------------------------------------
 
 
 class AttributeReader:
-    """Reads encoding attributes; `aliases` maps `#blocked1` to the attribute text it stands for."""
+    """Reads the layouts of tensors; `aliases` maps `#blocked1` to the attribute text it stands for."""
 
-    def __init__(self, aliases: dict[str, str]):
+    def __init__(self, aliases: Mapping[str, str]):
         self.aliases = aliases
         self._cache: dict[str, Layout] = {}
 
     def layout(self, text: str) -> Layout:
         text = text.strip()
         if text not in self._cache:
-            tokens = _TOKEN.findall(text)
-            value, rest = self._value(tokens, 0)
-            assert rest == len(tokens), f"bug in gluonize: attribute not read to its end: {text}"
-            self._cache[text] = value if isinstance(value, Layout) else Opaque(text)
+            self._cache[text] = layout_of(parse_attribute(text, self.aliases))
         return self._cache[text]
 
-    def _value(self, tokens: list[str], at: int):
-        token = tokens[at]
-        if token == "[":
-            items, at = [], at + 1
-            while tokens[at] != "]":
-                item, at = self._value(tokens, at)
-                items.append(item)
-                at += tokens[at] == ","
-            return tuple(items), at + 1
-        if token == "{":
-            fields, at = {}, at + 1
-            while tokens[at] != "}":
-                name = tokens[at]
-                fields[name], at = self._value(tokens, at + 2)
-                at += tokens[at] == ","
-            return fields, at + 1
-        if token.startswith("#"):
-            if at + 1 < len(tokens) and tokens[at + 1] == "<":
-                fields, end = self._value(tokens, at + 2)
-                if tokens[end] != ">":
-                    return Opaque(token), len(tokens)
-                return _build(token, fields), end + 1
-            if token in self.aliases:
-                return self.layout(self.aliases[token]), at + 1
-            return Opaque(token), at + 1
-        if re.fullmatch(r"-?\d+", token):
-            at += 1
-            if at + 1 < len(tokens) and tokens[at] == ":":
-                at += 2
-            return int(token), at
-        if token in ("true", "false"):
-            return token == "true", at + 1
-        return token, at + 1
 
-
-def _build(kind: str, f) -> Layout:
-    if kind == "#ttg.blocked":
-        return Blocked(f["sizePerThread"], f["threadsPerWarp"], f["warpsPerCTA"], f["order"], f.get("CGALayout", ()))
-    if kind == "#ttg.slice":
-        return Slice(f["dim"], f["parent"])
-    if kind == "#ttg.linear":
-        bases = [*f["register"], *f["lane"], *f["warp"], *f["block"]]
+def layout_of(attribute: Attribute) -> Layout:
+    """The layout that an attribute says; `Opaque` of a kind without a Gluon constructor."""
+    get = attribute.get
+    if attribute.kind == "ttg.blocked":
+        parts = (get("sizePerThread"), get("threadsPerWarp"), get("warpsPerCTA"), get("order"))
+        return Blocked(*parts, get("CGALayout", ()))
+    if attribute.kind == "ttg.slice":
+        return Slice(get("dim"), layout_of(get("parent")))
+    if attribute.kind == "ttg.linear":
+        groups = [get(name) for name in ("register", "lane", "warp", "block")]
+        bases = [basis for group in groups for basis in group]
         shape = reduce(lambda a, b: tuple(x | y for x, y in zip(a, b)), bases) if bases else (0,)
-        shape = tuple(1 << int(s).bit_length() for s in shape)
-        return Linear(f["register"], f["lane"], f["warp"], f["block"], shape)
-    if kind == "#ttg.amd_mfma":
-        tiles = f.get("tilesPerWarp", ())
+        return Linear(*groups, tuple(1 << int(s).bit_length() for s in shape))
+    if attribute.kind == "ttg.amd_mfma":
+        tiles = get("tilesPerWarp", ())
         return Mfma(
-            f["version"],
-            f["instrShape"],
-            f["isTransposed"],
-            f["warpsPerCTA"],
-            f.get("elementBitWidth", 32),
+            get("version"),
+            get("instrShape"),
+            get("isTransposed"),
+            get("warpsPerCTA"),
+            get("elementBitWidth", 32),
             tiles if set(tiles) - {1} else (),
-            f.get("CGALayout", ()),
+            get("CGALayout", ()),
         )
-    if kind == "#ttg.amd_wmma":
-        cta = f.get("ctaLayout", {})
+    if attribute.kind == "ttg.amd_wmma":
+        cta = get("ctaLayout", Attribute())
         warp, register = cta.get("warp", ()), cta.get("register", ())
         rank = len((warp or register or ((0, 0),))[0])
         # Versions 1 and 2 have one shape, which the attribute leaves out.
-        shape, ctas = f.get("instrShape", (16, 16, 16)), f.get("CGALayout", ())
-        return Wmma(f["version"], f["isTranspose"], warp, register, shape, rank, ctas)
-    if kind == "#ttg.dot_op":
-        return DotOperand(f["opIdx"], f["parent"], f.get("kWidth", 0))
-    return Opaque(kind)
+        shape, ctas = get("instrShape", (16, 16, 16)), get("CGALayout", ())
+        return Wmma(get("version"), get("isTranspose"), warp, register, shape, rank, ctas)
+    if attribute.kind == "ttg.dot_op":
+        return DotOperand(get("opIdx"), layout_of(get("parent")), get("kWidth", 0))
+    return Opaque(f"#{attribute.kind}")

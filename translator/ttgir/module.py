@@ -1,312 +1,29 @@
-"""A module of TTIR or TTGIR: functions, blocks and operations, each a frozen value.
-
-What the operands of an operation mean is left to its reader; types, attributes and places are read when they are asked for.
-An operation is equal to itself alone, so that it may be a key.
-"""
+"""A module of TTIR or TTGIR: functions, blocks and operations, each a frozen value."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from translator.ttgir.attributes import Attribute, parse_attribute
 from translator.ttgir.layouts import AttributeReader, Layout, SharedLayout
-from translator.ttgir.locations import UNKNOWN, Locations, Place
-from translator.ttgir.result_types import result_types
+from translator.ttgir.locations import UNKNOWN, Place
+from translator.ttgir.op_text import VALUES
+from translator.ttgir.op import Op, Region
 from translator.ttgir.shared_layouts import read_shared
-from translator.ttgir.types import Type, last_part, parse_type, split_top, types_in
+from translator.ttgir.types import Type
 
-VALUE = r"%[A-Za-z0-9_$.\-]+(?:#\d+)?"
-VALUES = re.compile(VALUE)
-PROMISES = ("tt.divisibility", "tt.contiguity", "tt.constancy")
-_FOR = re.compile(rf"(unsigned )?({VALUE}) = ({VALUE}) to ({VALUE}) step ({VALUE})(?: iter_args\((.*?)\) ->)?")
-_BINDING = re.compile(rf"({VALUE}) = ({VALUE})")
-_CALLEE = re.compile(r"@(\"[^\"]*\"|[\w$.\-]+)")
-_BRANCH = re.compile(r"(\^\w+)(?:\(([^)]*)\))?")
-_WARPS = re.compile(r"num_warps\((\d+)\)")
-_PLACED = re.compile(r"allocation\.offset = (?:\[([^\]]*)\]|(\d+))")
-
-
-def is_arithmetic(name: str) -> bool:
-    """Whether an operation of this name computes each element from the elements at the same place."""
-    return name.startswith(("arith.", "math."))
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """Operations in order; `arguments` are (value, type)."""
-
-    label: str = ""
-    arguments: tuple[tuple[str, Type], ...] = ()
-    ops: tuple["Op", ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Region:
-    """Blocks of one `{...}`; `head` is the text before the brace (`else`, `do`, `partition0(...)`)."""
-
-    head: str = ""
-    blocks: tuple[Block, ...] = ()
-
-    def walk(self, inner_first: bool = False) -> Iterator["Op"]:
-        """All operations in it, as `Function.walk`."""
-        for block in self.blocks:
-            for op in block.ops:
-                if not inner_first:
-                    yield op
-                for inner in op.regions:
-                    yield from inner.walk(inner_first)
-                if inner_first:
-                    yield op
-
-    @property
-    def warps(self) -> int | None:
-        """The warps of a partition, None of another region."""
-        found = _WARPS.search(self.head)
-        return int(found.group(1)) if found else None
-
-
-@dataclass(frozen=True)
-class ForLoop:
-    """`scf.for %variable = %low to %high step %step iter_args(%x = %init, ...)`; bindings: (%x, %init)."""
-
-    unsigned: bool
-    variable: str
-    low: str
-    high: str
-    step: str
-    bindings: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Op:
-    """One operation.
-
-    text: what follows its name on the line, without location; tail: what follows its last region; line: of the module,
-    from 1; end: the line on which its last region is closed; location: the inside of its `loc(...)`; memo: for what an interpreter computes once per operation.
-    """
-
-    name: str
-    results: tuple[str, ...]
-    text: str
-    regions: tuple[Region, ...] = ()
-    tail: str = ""
-    line: int = 0
-    end: int = 0
-    location: str = ""
-    locations: Locations = field(default=Locations(), repr=False)
-    memo: dict = field(default_factory=dict, repr=False)
-
-    @cached_property
-    def place(self) -> Place:
-        return self.locations.resolve(self.location) if self.location else UNKNOWN
-
-    def path(self, file: str) -> tuple[int, ...]:
-        """The lines of `file` that made the operation, of the outermost call first; () where it comes from elsewhere."""
-        return self.locations.path(self.location, file) if self.location else ()
-
-    @cached_property
-    def has_promises(self) -> bool:
-        """Whether the operation carries what `multiple_of` and its like promise of its result."""
-        return any(name in self.text for name in PROMISES)
-
-    @cached_property
-    def promises(self) -> Mapping[str, tuple[int, ...]]:
-        """`{"tt.contiguity": (1, 8)}`: the number per dimension of each promise."""
-        out = {}
-        for name in PROMISES:
-            if found := re.search(rf"{name} = dense<\[?([\d, ]+)\]?> : tensor<(\d+)xi32>", self.text):
-                numbers = tuple(int(x) for x in found.group(1).split(","))
-                out[name] = numbers if len(numbers) > 1 else numbers * int(found.group(2))
-        return out
-
-    @cached_property
-    def scratch(self) -> tuple[int, int] | None:
-        """First byte and end of the shared memory that the operation uses for itself, None without any."""
-        if "allocation.size" not in self.text and "allocation.size" not in self.tail:
-            return None
-        begin = self.attribute("allocation.offset", 0)
-        return begin, begin + self.attribute("allocation.size")
-
-    @cached_property
-    def placed_at(self) -> tuple[int, ...]:
-        """First byte of each piece of shared memory that the operation allocates; nothing where that is not known."""
-        found = _PLACED.search(self.text + self.tail)
-        texts = (found.group(1) or found.group(2)).split(",") if found else []
-        return tuple(int(text.split(":")[0]) for text in texts)
-
-    @cached_property
-    def body(self) -> str:
-        """The text before the types."""
-        return split_top(self.text, " : ")[0]
-
-    @cached_property
-    def signature(self) -> str:
-        """The text of the types: behind the last top-level ` : `, of the tail for operations printed around a region."""
-        text = self.tail.lstrip(")") if " : (" in self.tail or self.tail.startswith(" : ") else self.text
-        return last_part(text, " : ")
-
-    @cached_property
-    def operands(self) -> tuple[str, ...]:
-        return tuple(VALUES.findall(self.body))
-
-    @cached_property
-    def result_types(self) -> tuple[Type, ...]:
-        return tuple(result_types(self.name, len(self.results), self.text, self.signature))
-
-    @cached_property
-    def tensors(self) -> tuple[Type, ...]:
-        """Every tensor type that is printed, in order: of operands, of offsets in brackets, of results."""
-        return types_in(self.signature, "tensor<")
-
-    @cached_property
-    def memdesc(self) -> Type | None:
-        """The first memory descriptor that is printed with its name, None without one."""
-        return next(iter(types_in(self.signature, "!ttg.memdesc<")), None)
-
-    @property
-    def type(self) -> Type:
-        """The type of the first result."""
-        return self.result_types[0]
-
-    @cached_property
-    def operand_types(self) -> tuple[Type, ...]:
-        """Types that stand before `->`, `to` or alone, in printed order (not always one per operand)."""
-        text = self.signature
-        for arrow in ("->", " to "):
-            parts = split_top(text, arrow)
-            if len(parts) > 1:
-                text = parts[0]
-                break
-        text = text.strip()
-        if text.startswith("(") and text.endswith(")"):
-            text = text[1:-1]
-        return tuple(parse_type(part) for piece in split_top(text, " * ") for part in split_top(piece) if part)
-
-    @cached_property
-    def target_type(self) -> str:
-        """What stands behind the arrow of the types: of a memory descriptor more than `Type` holds."""
-        return last_part(self.signature, "->")
-
-    @property
-    def operand_type_texts(self) -> tuple[str, ...]:
-        """The types before the arrow, as they are printed."""
-        return tuple(split_top(split_top(self.signature, "->")[0]))
-
-    def listed(self, name: str) -> tuple[str, ...]:
-        """The operands of `name = [%a, %b]`, () where it is not printed."""
-        _, found, rest = self.body.partition(f"{name} = [")
-        return tuple(VALUES.findall(rest.partition("]")[0])) if found else ()
-
-    @cached_property
-    def buffer_indices(self) -> tuple[int, int, int | None, int | None]:
-        """Of (base, offsets, mask, other) of a buffer operation among its operands; None where absent.
-
-        They are printed as `%base[%offsets], %mask, %other`, or with keywords where the operation goes to LDS.
-        """
-        offsets, after = self.bracket()
-        if self.name == "amdg.buffer_load_to_local":
-            mask, other = self.keyword("mask"), self.keyword("other")
-        else:
-            rest = [i for i in range(after, len(self.operands)) if i != self.keyword("stride")]
-            mask, other = (*rest, None, None)[:2]
-        return offsets - 1, offsets, mask, other
-
-    @property
-    def buffer(self) -> tuple[str | None, ...]:
-        """Base, offsets, mask and fill value of a buffer operation by name, None where it has none."""
-        return tuple(None if i is None else self.operands[i] for i in self.buffer_indices)
-
-    @cached_property
-    def for_loop(self) -> ForLoop:
-        """The header of an `scf.for`."""
-        unsigned, *bounds, bindings = _FOR.search(self.text).groups()
-        return ForLoop(bool(unsigned), *bounds, tuple(_BINDING.findall(bindings or "")))
-
-    @cached_property
-    def bindings(self) -> tuple[tuple[str, str], ...]:
-        """(argument, initial value) of what an `scf.while` carries."""
-        return tuple(_BINDING.findall(self.text))
-
-    @cached_property
-    def callee(self) -> str:
-        """The function that a `tt.call` calls."""
-        return _CALLEE.search(self.text).group(1).strip('"')
-
-    @cached_property
-    def condition(self) -> str:
-        """The first value of an `scf.if` or a `cf.cond_br`."""
-        return VALUES.search(self.text).group()
-
-    @cached_property
-    def captures(self) -> tuple[str, ...]:
-        """The values that a `ttg.warp_specialize` hands to its partitions."""
-        return tuple(VALUES.findall(self.text.split("attributes")[0]))
-
-    @cached_property
-    def branches(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """Label and arguments of each block that a `cf` branch may go to."""
-        return tuple((label, tuple(VALUES.findall(args or ""))) for label, args in _BRANCH.findall(self.text))
-
-    @cached_property
-    def _attributes(self) -> dict:
-        return {}
-
-    def attribute(self, name: str, default=None):
-        """Integer, boolean or string attribute `name`; `default` when it is not printed."""
-        if name not in self._attributes:
-            self._attributes[name] = self._attribute(name)
-        value = self._attributes[name]
-        return default if value is None else value
-
-    def _attribute(self, name: str):
-        found = re.search(rf"(?<![\w.]){re.escape(name)} = ([^,}}>]+(?:<[^>]*>)?)", self.text + self.tail)
-        if not found:
-            if re.search(rf"[{{,] ?{re.escape(name)}[,}}]", self.text):
-                return True
-            return None
-        value = found.group(1).split(" : ")[0].strip()
-        if value in ("true", "false"):
-            return value == "true"
-        if re.fullmatch(r"-?\d+", value):
-            return int(value)
-        return value.strip('"')
-
-    def integers(self, name: str) -> tuple[int, ...]:
-        """Attribute `name = array<i32: 1, 0>` or `[1, 0]`."""
-        found = re.search(rf"(?<![\w.]){re.escape(name)} = (?:array<i\d+: ?([^>]*)>|\[([^\]]*)\])", self.text)
-        if not found:
-            return ()
-        return tuple(int(x) for x in (found.group(1) or found.group(2) or "").split(",") if x.strip())
-
-    def keywords(self, name: str) -> tuple[int, ...]:
-        """Indices of the operands that follow the word `name` (`mask = %3`, `scale %3`), each time it occurs."""
-        found = re.finditer(rf"(?<![\w.%]){name}(?: =)? ?({VALUE})", self.body)
-        return tuple(len(VALUES.findall(self.body[: match.start(1)])) for match in found)
-
-    def keyword(self, name: str) -> int | None:
-        """Index of the operand that follows the word `name`, or None."""
-        return next(iter(self.keywords(name)), None)
-
-    def bracket(self, which: int = 0) -> tuple[int, int]:
-        """Operand indices [first, last) of the values in the `which`-th pair of square brackets."""
-        position = -1
-        for _ in range(which + 1):
-            position = self.body.index("[", position + 1)
-        end = self.body.index("]", position)
-        before = len(VALUES.findall(self.body[:position]))
-        return before, before + len(VALUES.findall(self.body[position:end]))
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.place})"
+_ELEMENT = re.compile(r"\b(?:\d+x)*(bf16|[fi]\d+\w*)\b")
 
 
 @dataclass(frozen=True, eq=False)
 class Function:
     name: str
     arguments: tuple[tuple[str, Type], ...]
-    argument_attributes: tuple[str, ...]
+    argument_attributes: tuple[Attribute, ...]
     argument_names: tuple[str, ...]
     region: Region
     place: Place = UNKNOWN
@@ -361,6 +78,16 @@ class Module:
         for function in self.functions.values():
             yield from function.walk(inner_first)
 
+    @cached_property
+    def elements(self) -> frozenset[str]:
+        """The scalar types that it names, those of pointers, tensors and descriptors too."""
+        return frozenset(_ELEMENT.findall(self.text))
+
+    @cached_property
+    def mentions(self) -> Counter[str]:
+        """How often each value is printed, its definition included."""
+        return Counter(VALUES.findall(self.text))
+
     def has(self, *names: str) -> bool:
         """Whether there is an operation with one of these names."""
         return not self._names.isdisjoint(names)
@@ -379,4 +106,14 @@ class Module:
 
     def shared(self, kind: Type, shape: tuple[int, ...]) -> SharedLayout | None:
         """The layout of tiles of `shape` in what a memory or tensor descriptor describes; None without a Gluon constructor."""
-        return read_shared(self.aliases.get(kind.layout, kind.layout), shape)
+        return read_shared(self.attribute(kind), shape)
+
+    def attribute(self, kind: Type) -> Attribute:
+        """How the memory is laid out that a type describes: every kind of layout, those of other vendors and of tensor memory too."""
+        if kind.layout not in self._attributes:
+            self._attributes[kind.layout] = parse_attribute(kind.layout, self.aliases)
+        return self._attributes[kind.layout]
+
+    @cached_property
+    def _attributes(self) -> dict[str, Attribute]:
+        return {}

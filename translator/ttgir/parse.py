@@ -9,8 +9,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from translator.ttgir.attributes import Attribute, parse_attribute
 from translator.ttgir.locations import UNKNOWN, Locations, strip_locations
-from translator.ttgir.module import VALUE, Block, Function, Module, Op, Region
+from translator.ttgir.module import Function, Module
+from translator.ttgir.op_text import VALUE
+from translator.ttgir.op import Block, Op, Region
 from translator.ttgir.types import parse_type, split_top
 
 _RESULT = re.compile(rf"^({VALUE})(?::(\d+))?((?:, {VALUE}(?::\d+)?)*) = ")
@@ -95,7 +98,7 @@ class _Reader:
                 value, _, rest = part.partition(": ")
                 kind, _, extra = rest.partition(" {")
                 arguments.append((value, parse_type(kind)))
-                attributes.append(extra.rstrip("}"))
+                attributes.append(parse_attribute("{" + extra) if extra else Attribute())
         self.at += 1
         if not line.rstrip().endswith("{"):
             return Function(name, tuple(arguments), tuple(attributes), (), Region())

@@ -1,17 +1,16 @@
 """Layouts of tiles in LDS: which element sits at which offset, spelled as Gluon constructors, read from TTGIR.
 
-`read_shared` takes the attribute as MLIR prints it. Triton's rotating layout has no Gluon class of its own; it is
+Triton's rotating layout has no Gluon class of its own; it is
 XOR-linear and becomes a `SharedLinearLayout` (formula: `sharedToLinearLayoutAMDRotating` of Triton 3.9.0,
 lib/Dialect/TritonGPU/IR/LinearLayoutConversions.cpp).
 """
 
 from __future__ import annotations
 
-import ast
 import math
-import re
 from dataclasses import dataclass, field
 
+from translator.ttgir.attributes import Attribute
 from translator.ttgir.layouts import Bases, Ints, SharedLayout, in_parts, lists, part_of
 
 PARTITIONS = 2  # of the LDS of gfx1250
@@ -177,42 +176,26 @@ def rotating(vec: int, per_phase: int, max_phase: int, order: Ints, whole: Ints,
     return SharedLinear(tuple(bases), tuple(tuple(step * size for step, size in zip(cta, shape)) for cta in ctas))
 
 
-def read_shared(text: str, shape: Ints) -> SharedLayout | None:
-    """The layout of `#ttg.<kind><...>` for a tile of `shape`; None for a kind without a Gluon constructor."""
-    if m := re.fullmatch(r"#ttg\.(swizzled_shared|amd_rotating_shared)<\{(.*)\}>", text):
-        fields = _fields(m.group(2))
-        ctas = fields.pop("CGALayout", ())
-        if set(fields) != {"vec", "perPhase", "maxPhase", "order"}:
+def read_shared(attribute: Attribute, shape: Ints) -> SharedLayout | None:
+    """The layout that an attribute says for a tile of `shape`; None for a kind without a Gluon constructor."""
+    get, ctas = attribute.get, attribute.get("CGALayout", ())
+    names = attribute.names - {"CGALayout"}
+    if attribute.kind in ("ttg.swizzled_shared", "ttg.amd_rotating_shared"):
+        if names != {"vec", "perPhase", "maxPhase", "order"}:
             return None
-        vec, per_phase, max_phase, order = (fields[k] for k in ("vec", "perPhase", "maxPhase", "order"))
-        if m.group(1) == "swizzled_shared":
+        vec, per_phase, max_phase, order = (get(k) for k in ("vec", "perPhase", "maxPhase", "order"))
+        if attribute.kind == "ttg.swizzled_shared":
             return Swizzled(vec, per_phase, max_phase, order, ctas)
         return rotating(vec, per_phase, max_phase, order, shape, ctas) if len(shape) == 2 else None
-    if m := re.fullmatch(r"#ttg\.padded_shared<\[(.*?)\] \{(.*)\}>", text):
-        pairs = tuple((int(a), int(b)) for a, b in re.findall(r"(\d+):\+(\d+)", m.group(1)))
-        fields = _fields(m.group(2))
-        ctas = fields.pop("CGALayout", ())
-        if set(fields) == {"order", "shape"}:
-            return Padded(pairs, (), fields["order"], fields["shape"], ctas)
-        if set(fields) == {"offset", "block"}:
-            offsets, ctas = fields["offset"], in_parts(fields["block"], fields["offset"])
+    if attribute.kind == "ttg.padded_shared":
+        if names == {"order", "shape"}:
+            return Padded(attribute.padding, (), get("order"), get("shape"), ctas)
+        if names == {"offset", "block"}:
+            offsets, ctas = get("offset"), in_parts(get("block"), get("offset"))
             # Of a cluster Triton prints the bases where it prints the order for one workgroup.
             order = _order_of(offsets, part_of(shape, ctas)) if ctas and len(offsets[0]) == len(shape) else ()
-            return Padded(pairs, () if order else offsets, order, shape, ctas)
+            return Padded(attribute.padding, () if order else offsets, order, shape, ctas)
         return None
-    if m := re.fullmatch(r"#ttg\.shared_linear<\{(.*)\}(?:, alignment = \d+)?>", text):
-        fields = _fields(m.group(1))
-        return SharedLinear(fields["offset"], fields.get("block", ())) if "offset" in fields else None
+    if attribute.kind == "ttg.shared_linear":
+        return SharedLinear(get("offset"), get("block", ())) if "offset" in names else None
     return None
-
-
-def _fields(text: str) -> dict:
-    """`a = 1, b = [0, 1]` as a dictionary with tuples for lists."""
-    out = {}
-    for name, value in re.findall(r"(\w+) = (\[.*?\](?=, \w+ =|$)|-?\d+)", text):
-        out[name] = _tuples(ast.literal_eval(value))
-    return out
-
-
-def _tuples(value):
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value

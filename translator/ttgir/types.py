@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 SCALARS = {"index": "i64"}  # `index` is 64 bits wide on every target
@@ -14,13 +14,15 @@ class Type:
     """One printed type.
 
     `kind` is int, float, ptr, memdesc, desc (tensor descriptor), token or none. `element` names the scalar type (for a
-    pointer: what it points to). `shape` is None for scalars. `layout` is the printed encoding, "" without one.
+    pointer: what it points to). `shape` is None for scalars. `layout` is the printed encoding, "" without one. `memory`: of a
+    memory descriptor what follows its layout, `#smem, mutable`.
     """
 
     kind: str
     element: str = ""
     shape: tuple[int, ...] | None = None
     layout: str = ""
+    memory: str = field(default="", compare=False)
 
     @property
     def is_float(self) -> bool:
@@ -37,11 +39,19 @@ class Type:
 
     @property
     def printed(self) -> str:
-        """A tensor, pointer or scalar type as MLIR prints it."""
+        """A tensor, memory descriptor, pointer or scalar type as MLIR prints it."""
         if self.shape is None:
             return self.printed_element
+        sizes = "".join(f"{n}x" for n in self.shape)
+        if self.kind == "memdesc":
+            return f"!ttg.memdesc<{', '.join(filter(None, (sizes + self.element, self.layout, self.memory)))}>"
         layout = f", {self.layout}" if self.layout else ""
-        return f"tensor<{''.join(f'{n}x' for n in self.shape)}{self.printed_element}{layout}>"
+        return f"tensor<{sizes}{self.printed_element}{layout}>"
+
+    @property
+    def short(self) -> str:
+        """A memory descriptor as operations print it that take nothing else there: `<32x64xf16, ...>`."""
+        return self.printed.removeprefix("!ttg.memdesc")
 
     def of(self, element: str) -> "Type":
         """The tensor type with the same shape and layout whose elements are `element`, as MLIR prints it."""
@@ -120,7 +130,7 @@ def parse_type(text: str) -> Type:
     if text.startswith("!ttg.memdesc<") or text.startswith("<"):
         inner = split_top(text[text.index("<") + 1 : -1])
         shape, element = _dims(inner[0])
-        return Type("memdesc", element, shape, inner[1] if len(inner) > 1 else "")
+        return Type("memdesc", element, shape, inner[1] if len(inner) > 1 else "", ", ".join(inner[2:]))
     if text.startswith(("!tt.tensordesc<", "!ttng.tensordesc_im2col<")):
         body = text[text.index("<") + 1 : -1]
         body = body[7:-1] if body.startswith("tensor<") else body

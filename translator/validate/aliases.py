@@ -7,43 +7,27 @@ from its layout: the offset within a slot, swizzled, with the padding before it.
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
+from translator.ttgir.attributes import NVMMA, Attribute
 from translator.validate.dtypes import decode, encode, stored
 from translator.validate.hazards import Hazard, NotRunnable
-from translator.validate.nvmma import NVMMA, nvmma_offsets
+from translator.validate.nvmma import nvmma_offsets
 from translator.validate.views import FLYING, NEVER, VALID, Allocation, MemDesc, Placed
 
 REINTERPRET = "ttg.memdesc_reinterpret"
-PADDING = re.compile(r"(\d+):\+(\d+)")
 
 
-def padded(offset, layout: str):
+def padded(offset, layout: Attribute):
     """Elements that lie before element `offset` of a slot, padding included."""
-    rules = PADDING.findall(layout.split("{")[0])
-    return offset + sum(offset // int(interval) * int(amount) for interval, amount in rules)
+    return offset + sum(offset // interval * amount for interval, amount in layout.padding)
 
 
-def _integers(layout: str, name: str) -> list[int] | None:
-    found = re.search(rf"\b{name} = (\[[\d, ]*\]|\d+)", layout)
-    return None if found is None else [int(n) for n in re.findall(r"\d+", found.group(1))]
-
-
-def _bases(layout: str, name: str) -> list[list[int]] | None:
-    """`offset = [[0, 1], [0, 2]]`"""
-    found = re.search(rf"\b{name} = \[((?:\[[\d, ]*\](?:, )?)*)\]", layout)
-    if found is None:
-        return None
-    return [[int(n) for n in re.findall(r"\d+", part)] for part in re.findall(r"\[([^\]]*)\]", found.group(1))]
-
-
-def slot_offsets(layout: str, shape: tuple[int, ...]) -> np.ndarray:
+def slot_offsets(layout: Attribute, shape: tuple[int, ...]) -> np.ndarray:
     """Per element of a slot, in elements, where it lies. Raises: NotRunnable for a layout that is not known here."""
-    if layout.startswith(NVMMA):
+    if layout.kind == NVMMA:
         return nvmma_offsets(layout, shape)
-    bases = _bases(layout, "offset")
+    bases = layout.get("offset")
     if bases is not None:
         out = np.empty(shape, np.int64)
         for offset in range(out.size):
@@ -53,12 +37,12 @@ def slot_offsets(layout: str, shape: tuple[int, ...]) -> np.ndarray:
                     place ^= base
             out[tuple(place)] = offset
         return padded(out, layout)
-    order = _integers(layout, "order")
-    if order is None or not layout.startswith(("#ttg.swizzled_shared", "#ttg.padded_shared")):
-        raise NotRunnable(REINTERPRET, f"of memory with layout {layout.split('<')[0]}")
+    order = layout.get("order")
+    if order is None or layout.kind not in ("ttg.swizzled_shared", "ttg.padded_shared"):
+        raise NotRunnable(REINTERPRET, f"of memory with layout #{layout.kind}")
     index = list(np.indices(shape))
-    if layout.startswith("#ttg.swizzled_shared") and len(order) > 1:
-        vec, per_phase, phases = (_integers(layout, name)[0] for name in ("vec", "perPhase", "maxPhase"))
+    if layout.kind == "ttg.swizzled_shared" and len(order) > 1:
+        vec, per_phase, phases = (layout.get(name) for name in ("vec", "perPhase", "maxPhase"))
         minor, phase = index[order[0]], index[order[1]] // per_phase % phases
         index[order[0]] = (minor // vec ^ phase) * vec + minor % vec
     out, stride = np.zeros(shape, np.int64), 1
@@ -68,15 +52,15 @@ def slot_offsets(layout: str, shape: tuple[int, ...]) -> np.ndarray:
     return padded(out, layout)
 
 
-def _rank(layout: str) -> int:
+def _rank(layout: Attribute) -> int:
     """Dimensions that the layout places; those before them are slots."""
-    if layout.startswith(NVMMA):
+    if layout.kind == NVMMA:
         return 2
-    bases = _bases(layout, "offset")
-    return len(bases[0]) if bases else len(_integers(layout, "order") or ())
+    bases = layout.get("offset")
+    return len(bases[0]) if bases else len(layout.get("order", ()))
 
 
-def byte_offsets(layout: str, element: str, shape: tuple[int, ...]) -> tuple[np.ndarray, int, int]:
+def byte_offsets(layout: Attribute, element: str, shape: tuple[int, ...]) -> tuple[np.ndarray, int, int]:
     """-> (first byte of each element, flat; elements of a slot; bytes from slot to slot)."""
     size = stored(element).itemsize
     slot = slot_offsets(layout, shape[len(shape) - _rank(layout) :]).reshape(-1)
@@ -118,7 +102,7 @@ class Aliases:
         self.current = a
 
 
-def reinterpret(view: MemDesc, element: str, shape: tuple[int, ...], layout: str, place) -> MemDesc:
+def reinterpret(view: MemDesc, element: str, shape: tuple[int, ...], layout: Attribute, place) -> MemDesc:
     """What `view` names as another type. Raises: NotRunnable for a part of a slot, Hazard where there are too few bytes."""
     a = view.allocation
     group = a.aliases = a.aliases or Aliases(a)

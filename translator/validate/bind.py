@@ -15,6 +15,7 @@ from translator.validate.dtypes import encode, held, stored
 from translator.validate.hazards import Hazard, NotRunnable
 from translator.validate.inputs import DescriptorArgument, Inputs, Tensor
 from translator.validate.memory import Memory
+from translator.ttgir.attributes import Attribute
 from translator.ttgir.module import Module
 from translator.ttgir.types import Type
 
@@ -104,12 +105,12 @@ def _leaf(leaf, kind: Type, parameters, addresses: dict[int, int]) -> list:
     return [np.int64(base), *wide, *strides, *([np.bool_(False)] * flags), *shape, *strides]
 
 
-def _check(parameter: str, kind: Type, value, attributes: str) -> None:
+def _check(parameter: str, kind: Type, value, attributes: Attribute) -> None:
     """What the specialization promised must be true of the value. Raises: NotRunnable, Hazard."""
     is_pointer = kind.kind == "ptr"
     if kind.kind == "none" or (kind.kind == "desc") != isinstance(value, Descriptor):
         raise NotRunnable(
             "launch", f"parameter {parameter} of type {kind.element or kind.kind} does not take {type(value).__name__}"
         )
-    if "tt.divisibility = 16" in attributes and (is_pointer or kind.kind == "int") and int(value) % 16:
+    if attributes.get("tt.divisibility") == 16 and (is_pointer or kind.kind == "int") and int(value) % 16:
         raise Hazard("broken-promise", f"{parameter} is compiled as divisible by 16, but is {int(value)}")

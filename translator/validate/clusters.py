@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from translator.ttgir.attributes import Attribute
 from translator.ttgir.cta_parts import (
     along_shared_axis,
-    behind_arrow,
     ctas_of,
     moved,
     of_one_cta,
@@ -24,7 +24,8 @@ from translator.ttgir.cta_parts import (
     stays,
 )
 from translator.ttgir.locations import UNKNOWN, Place
-from translator.ttgir.module import Module, Op
+from translator.ttgir.module import Module
+from translator.ttgir.op import Op
 from translator.ttgir.shared_layouts import read_shared
 from translator.validate.cluster_memory import PeerAccesses, holders
 from translator.validate.hazards import Finding, Hazard, Report, stop
@@ -185,7 +186,7 @@ def _needed(module: Module, op: Op, used: bool) -> str:
 def _held(module: Module, op: Op) -> np.ndarray:
     """Of the elements that an access reads or stores, in order, the CTAs that have them."""
     if "held" not in op.memo:
-        kind = op.operand_types[0] if _ACCESSES[op.name] == "operand" else behind_arrow(op)
+        kind = op.operand_types[0] if _ACCESSES[op.name] == "operand" else op.target
         ctas = ctas_of(module, kind)
         whole = ((0,) * len(kind.shape or ()),) * (module.clusters.bit_length() - 1)
         op.memo["held"] = holders(kind.shape or (), ctas if ctas and len(ctas[0]) == len(whole[0]) else whole)
@@ -197,13 +198,13 @@ def extents_of(view) -> Extents:
     return view.extents() or [(-id(view.allocation), 1 - id(view.allocation))]
 
 
-def is_spread(layout: str, shape: tuple[int, ...]) -> bool:
+def is_spread(layout: Attribute, shape: tuple[int, ...]) -> bool:
     """Whether several CTAs have the same part of a tile in this layout."""
     shared = read_shared(layout, shape[-2:])
     return shared is not None and not all(map(any, shared.ctas))
 
 
-def parts_of(layout: str, shape: tuple[int, ...]) -> int:
+def parts_of(layout: Attribute, shape: tuple[int, ...]) -> int:
     """How many different parts of a tile the CTAs of a cluster have."""
     shared = read_shared(layout, shape[-2:])
     return 1 << sum(map(any, shared.ctas)) if shared is not None else 1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from translator.ttgir.module import Op
+from translator.ttgir.op import Op
 from translator.validate.dtypes import unsigned
 from translator.validate.hazards import Hazard, NotRunnable, TooLong, WaitsForever
 from translator.validate.running import Running
@@ -48,7 +48,7 @@ def run_for(program: Running, op: Op, env: dict):
     block = op.regions[0].blocks[0]
     trips = program.ran.trips.setdefault(op.line, set())
     trips.add(min(len(range(*bounds)), MOST_TRIPS))
-    pipelined = "triton.warp_pipeline.pipelined_for" in op.tail
+    pipelined = bool(op.attribute("triton.warp_pipeline.pipelined_for"))
     if pipelined:
         program.lds.stages.enter()
     for i in range(*bounds):
@@ -64,7 +64,7 @@ def run_for(program: Running, op: Op, env: dict):
 
 @handler("scf.execute_region")
 def run_execute_region(program: Running, op: Op, env: dict):
-    if "triton.warp_pipeline.stage" in op.tail and program.lds.stages.inside:
+    if op.attribute("triton.warp_pipeline.stage") is not None and program.lds.stages.inside:
         program.lds.stages.now += 1
         program.lds.barrier()
     return program.run_region(op.regions[0], env)[1]

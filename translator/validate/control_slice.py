@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from translator.ttgir.module import Block, Function, Module, Op, Region
+from translator.ttgir.module import Function, Module
+from translator.ttgir.op import Block, Op, Region
 from translator.validate.control import TERMINATORS
 
 _CONTROL = frozenset({"scf.if", "scf.for", "scf.while", "scf.execute_region", "tt.call"})

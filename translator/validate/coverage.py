@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from translator.ttgir.locations import Place
-from translator.ttgir.module import Block, Module, Op, Region
+from translator.ttgir.module import Module
+from translator.ttgir.op import Block, Op, Region
 
 # Trips of a loop: `few` fill a pipeline at most, with `many` its ring of buffers comes round.
 CLASSES = ("none", "one", "few", "many")

@@ -30,7 +30,8 @@ from translator.validate.ops_wgmma import TAKE_UNFINISHED, check_finished
 from translator.validate.ordering import Partitions
 from translator.validate.op_rows import ROWS
 from translator.validate.turns import Turns, run_in_turns
-from translator.ttgir.module import VALUES, Block, Module, Op, Region
+from translator.ttgir.module import Module
+from translator.ttgir.op import Block, Op, Region
 
 assert ROWS  # they fill the table
 
@@ -269,7 +270,6 @@ class Machine:
         self.multiply_adds = 0
         self.fetched: Counter[int] = Counter()  # bytes that copies read from memory, by line
         self.reduction = 1
-        self._counts: dict[str, int] | None = None
 
     def note(self, finding: Finding) -> None:
         """Keep the first finding of each kind and line."""
@@ -277,9 +277,7 @@ class Machine:
 
     def mentions(self, value: str) -> int:
         """How often an SSA value is printed, its definition included."""
-        if self._counts is None:
-            self._counts = Counter(VALUES.findall(self.module.text))
-        return self._counts[value]
+        return self.module.mentions[value]
 
     def run(self, arguments: list, programs) -> None:
         """Run the entry function for each program id in `programs` (linear indices). Raises: Hazard, NotRunnable."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from translator.validate.clusters import Cluster, is_spread
 from translator.validate.hazards import Finding, Hazard, NotRunnable, Report, stop
+from translator.ttgir.attributes import Attribute
 from translator.ttgir.locations import Place
 from translator.validate.ordering import Partitions, Stages
 from translator.validate.views import FLYING, NEVER, VALID, Allocation, MemDesc, Placed
@@ -84,7 +85,13 @@ class SharedMemory:
         self.epoch += 1
 
     def allocate(
-        self, name: str, element: str, shape, place: Place, placed: Placed | None = None, layout: str = ""
+        self,
+        name: str,
+        element: str,
+        shape,
+        place: Place,
+        placed: Placed | None = None,
+        layout: Attribute = Attribute(),
     ) -> MemDesc:
         allocation = Allocation(name, element, shape, place, placed, layout)
         allocation.spread = self.cluster is not None and is_spread(layout, shape)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from translator.ttgir.module import Module, Op
+from translator.ttgir.module import Module
+from translator.ttgir.op import Op
 
 LOOPS = ("scf.for", "scf.while", "cf.cond_br")
 

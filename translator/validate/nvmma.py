@@ -6,23 +6,20 @@ Formula: `nvmmaSharedToLinearLayout` of Triton 3.9.0 (lib/Dialect/TritonGPU/IR/L
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
-NVMMA = "#ttg.nvmma_shared"
+from translator.ttgir.attributes import Attribute
+
 VECTOR = 16  # bytes
 BOX = 256  # elements that the box of a copy has at most along a dimension
 ROWS = 8  # of a swizzled matrix
 
 
-def nvmma_offsets(layout: str, shape: tuple[int, ...]) -> np.ndarray:
+def nvmma_offsets(layout: Attribute, shape: tuple[int, ...]) -> np.ndarray:
     """Per element of a two-dimensional tile, in elements, where it lies."""
-    swizzle, bits = (
-        int(re.search(rf"{name} = (\d+)", layout).group(1)) for name in ("swizzlingByteWidth", "elementBitWidth")
-    )
+    swizzle, bits = layout.get("swizzlingByteWidth"), layout.get("elementBitWidth")
     rows, columns = np.indices(shape)
-    if "transposed = true" in layout:
+    if layout.get("transposed"):
         rows, columns, shape = columns, rows, shape[::-1]
     width = min(8 * swizzle // bits if swizzle else BOX, shape[1])
     height = min(BOX, shape[0])

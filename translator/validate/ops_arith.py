@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
+from translator.ttgir.op_text import Constant
+from translator.ttgir.types import Type
 from translator.validate.dtypes import HELD, UNSIGNED, bits_of, held, rounded, toward_zero, unsigned
 from translator.validate.hazards import Hazard, NotRunnable
 from translator.validate.ops import as_type, row
@@ -19,27 +19,25 @@ def _is_bool(x) -> bool:
 def constant(machine, op):
     """`dense<..>`, a number, or `true`; computed once per op."""
     if "value" not in op.memo:
-        op.memo["value"] = read_constant(op.body.strip(), op.type)
+        op.memo["value"] = value_of(op.constant, op.type)
     return op.memo["value"]
 
 
-def read_constant(text: str, kind):
-    """The value that `text` prints."""
-    text = re.sub(r"^\{[^}]*\} *", "", text)
+def value_of(constant: Constant, kind: Type):
+    """A constant of type `kind`."""
     if kind.kind == "ptr":
         raise NotRunnable("arith.constant", "pointer constant")
-    if not text.startswith("dense<"):
-        return _scalar(text, kind.element)
-    inside = text[6 : text.rindex(">")]
-    if inside.startswith('"0x'):
-        raw = np.frombuffer(bytes.fromhex(inside[3:-1]), held(kind.element))
+    if kind.shape is None:
+        return _scalar(constant.only, kind.element)
+    if constant.raw:
+        raw = np.frombuffer(constant.raw, held(kind.element))
         return raw.reshape(kind.shape) if raw.size > 1 else np.full(kind.shape, raw[0])
-    if not inside.startswith("["):
+    if constant.only:
         value = np.empty(kind.shape, held(kind.element))
-        value.fill(_scalar(inside, kind.element))
+        value.fill(_scalar(constant.only, kind.element))
         value.flags.writeable = False
         return value
-    items = [_scalar(x, kind.element) for x in re.findall(r"[^\[\],\s]+", inside)]
+    items = [_scalar(x, kind.element) for x in constant.elements]
     return np.array(items, held(kind.element)).reshape(kind.shape)
 
 
@@ -166,7 +164,7 @@ COMPARE = {
 
 @row("arith.cmpi")
 def cmpi(machine, op, a, b):
-    how = op.text.split(",")[0].strip()
+    how = op.word
     if how in ("eq", "ne"):
         return COMPARE[how](a, b)
     if how[0] == "u":
@@ -178,7 +176,7 @@ def cmpi(machine, op, a, b):
 
 @row("arith.cmpf")
 def cmpf(machine, op, a, b):
-    how = re.match(r"\s*(\w+)", op.text).group(1)
+    how = op.word
     if how in ("ord", "uno"):
         nan = np.isnan(a) | np.isnan(b)
         return nan if how == "uno" else ~nan
@@ -301,7 +299,7 @@ def extf(machine, op, a):
 
 @row("arith.truncf")
 def truncf(machine, op, a):
-    if "toward_zero" in op.body:
+    if op.says("toward_zero"):
         return toward_zero(np.asarray(a), op.type.element)[()]
     return rounded(np.asarray(a), op.type.element)[()]
 

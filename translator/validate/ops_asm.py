@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from rules import ptx
@@ -15,7 +13,7 @@ from translator.validate.ops import as_type, row
 @row("tt.elementwise_inline_asm")
 def inline_asm(machine, op, *operands):
     """Straight-line assembly on 32-bit numbers, and single conversions of one such number."""
-    text = _unquoted(re.search(r'asm "((?:[^"\\]|\\.)*)"|"((?:[^"\\]|\\.)*)"', op.text))
+    text = op.string or ""
     found = ptx.instructions(text)
     if found and all(x in (*ptx.NO_EFFECT, *ptx.BARRIERS) for x in found):
         return np.zeros(op.type.shape or (), np.int32)[()]
@@ -35,8 +33,3 @@ def inline_asm(machine, op, *operands):
         held = [value.view(np.float32 if kind.element == "f32" else np.int32) for value, kind in zip(values, types)]
         found = tuple(as_type(np.asarray(value), kind) for value, kind in zip(held, types))
         return found if len(found) > 1 else found[0]
-
-
-def _unquoted(found) -> str:
-    text = found.group(1) if found.group(1) is not None else found.group(2)
-    return re.sub(r"\\([0-9A-Fa-f]{2})", lambda m: chr(int(m.group(1), 16)), text).replace('\\"', '"')

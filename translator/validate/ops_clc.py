@@ -34,4 +34,4 @@ def clc_is_canceled(machine, op, answer):
 
 @row("ttng.clc_get_program_id")
 def clc_get_program_id(machine, op, answer):
-    return np.int32(machine.number_of(int(answer[1]))[AXES[op.body.split(",")[1].split()[0]]])
+    return np.int32(machine.number_of(int(answer[1]))[AXES[op.word]])

@@ -36,7 +36,7 @@ def dot_scaled(machine, op, a, *rest):
     scales = op.keywords("scale")
     plain = [i for i in range(len(operands)) if i not in scales]
     left, right, c = (operands[i] for i in plain)
-    formats = [_after(op.body, "lhs ="), _after(op.body, "rhs =")]
+    formats = [op.attribute("lhs"), op.attribute("rhs")]
     a_scale = next((operands[i] for i in scales if i < plain[1]), None)
     b_scale = next((operands[i] for i in scales if i > plain[1]), None)
     lhs = _widen(left, formats[0], -1, op.attribute("lhs_k_pack", True))
@@ -48,10 +48,6 @@ def dot_scaled(machine, op, a, *rest):
     machine.note_reduction(lhs.shape[-1])
     machine.note_product(lhs.size * rhs.shape[-1])
     return as_type(np.matmul(lhs, rhs) + np.asarray(c, np.float32), op.type)
-
-
-def _after(text: str, what: str) -> str:
-    return text[text.index(what) + len(what) :].split()[0]
 
 
 def _scale_element(kinds, scale) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import replace
 
 import numpy as np
 
+from translator.ttgir.attributes import TENSOR_MEMORY, TENSOR_MEMORY_SCALES, Attribute
 from translator.validate.aliases import padded, reinterpret
 from translator.validate.clusters import parts_of
 from translator.validate.raw_views import allocate_bytes, reinterpret_bytes, reinterpret_tensor_memory
@@ -19,14 +19,12 @@ from translator.validate.ops import row
 from translator.validate.ops_memory import ATOMIC, buffer_addresses
 from translator.validate.ops_tensor import _check_indices
 
-_PIECE = re.compile(r"partitionLayout = (#\w+|#ttg\.\w+<.*>)")
-
 
 @row("ttg.local_alloc")
 def local_alloc(machine, op, value=None):
     kind = op.type
     name = op.place.name or op.results[0].lstrip("%")
-    layout = machine.module.aliases.get(kind.layout, kind.layout)
+    layout = machine.module.attribute(kind)
     if machine.module.is_nvidia and machine.module.has("ttg.memdesc_reinterpret"):
         view = allocate_bytes(kind, layout, name, op.place)
     else:
@@ -37,14 +35,13 @@ def local_alloc(machine, op, value=None):
     return view
 
 
-def _place_of(machine, op, kind, layout: str) -> Placed | None:
+def _place_of(machine, op, kind, layout: Attribute) -> Placed | None:
     """Where the compiler put the allocation, None where it was not asked. Padding is counted, so slots have their real size."""
     begins = op.placed_at
     if not begins or machine.frames:
         return None
     slots = kind.shape[0] if len(kind.shape) > 2 else 1
-    inner = _PIECE.search(layout)  # of a partitioned layout
-    layout = machine.module.aliases.get(inner.group(1), inner.group(1)) if inner else layout
+    layout = layout.get("partitionLayout", layout)
     # Each CTA of a cluster has its part in its own LDS, all at the same place.
     count = kind.size // slots // len(begins) // parts_of(layout, kind.shape[len(kind.shape) > 2 :])
     size = stored(kind.element).itemsize
@@ -53,7 +50,7 @@ def _place_of(machine, op, kind, layout: str) -> Placed | None:
 
 @row("ttg.local_load")
 def local_load(machine, op, view, token=None):
-    return machine.lds.load(view, "syncedViaAsyncWait = true" in op.text)
+    return machine.lds.load(view, op.attribute("ttg.amdg.syncedViaAsyncWait", False))
 
 
 @row("amdg.local_load_packed_transposed")
@@ -85,9 +82,7 @@ def memdesc_index(machine, op, view, index):
 
 @row("ttg.memdesc_subslice")
 def memdesc_subslice(machine, op, view):
-    inside = op.body[op.body.index("[") + 1 : op.body.index("]")]
-    starts = [int(x) for x in inside.split(",")]
-    shape = op.type.shape
+    starts, shape = op.indices, op.type.shape
     starts = starts[-len(shape) :] if len(starts) > len(view.shape) else starts
     return view.at(view.index[tuple(slice(s, s + n) for s, n in zip(starts, shape))])
 
@@ -107,9 +102,9 @@ def memdesc_reinterpret(machine, op, view):
     source, target = op.operand_types[0], op.type
     if (source.element, source.shape, source.layout) == (target.element, target.shape, target.layout):
         return view
-    layout = machine.module.aliases.get(target.layout, target.layout)
+    layout = machine.module.attribute(target)
     if view.element:
-        again = reinterpret_tensor_memory if layout.startswith("#ttng.tensor_memory") else reinterpret_bytes
+        again = reinterpret_tensor_memory if layout.kind in (TENSOR_MEMORY, TENSOR_MEMORY_SCALES) else reinterpret_bytes
         return again(view, target, layout)
     return reinterpret(view, target.element, target.shape, layout, op.place)
 
@@ -127,7 +122,7 @@ def local_scatter(machine, op, view, indices, value, token=None):
 @row("ttg.local_atomic_scatter_rmw")
 def local_atomic_scatter_rmw(machine, op, view, indices, value, mask=None):
     target = _along(op, view, indices).index.reshape(-1)
-    kind = op.body.split(",")[0].strip()
+    kind = op.word
     if kind not in ATOMIC:
         raise NotRunnable(op.name, f"atomic {kind}")
     machine.lds.load(view)

@@ -195,7 +195,7 @@ LIBRARY = {
 @row("tt.extern_elementwise")
 def extern_elementwise(machine, op, *args):
     """A function of the device library, found by its symbol: `__ocml_pow_f32`, `__triton_hip_rint`."""
-    symbol = re.search(r'symbol = "([^"]*)"', op.text).group(1)
+    symbol = op.attribute("symbol")
     found = re.match(r"__(?:ocml|triton_hip|ockl)_(\w+?)(?:_[fu](?:16|32|64))?$", symbol)
     name = found.group(1) if found else symbol
     if name in ("popcount", "clz"):

@@ -46,7 +46,7 @@ ATOMIC = {
 
 @row("tt.atomic_rmw")
 def atomic_rmw(machine, op, pointer, value, mask=None):
-    kind = op.body.split(",")[0].strip()
+    kind = op.word
     return rmw(machine, op, kind, pointer, value, mask, op.type.element)
 
 
@@ -140,7 +140,7 @@ def buffer_atomic_rmw(machine, op, value, *args):
     base, offsets, mask, _ = (None if i is None else (value, *args)[i] for i in op.buffer_indices)
     element = op.type.element
     address = buffer_addresses(machine, op, base, offsets, mask, element)
-    return rmw(machine, op, op.body.split(",")[0].strip(), address, value, mask, element)
+    return rmw(machine, op, op.word, address, value, mask, element)
 
 
 @row("amdg.buffer_atomic_cas")
@@ -180,7 +180,7 @@ def descriptor_reduce(machine, op, *operands):
     first, last = op.bracket()
     descriptor, value = operands[0], operands[last]
     address, mask = descriptor.tile(operands[first:last])
-    kind = op.body.split(",")[0].strip()
+    kind = op.word
     element = descriptor.element
     combine = {"inc": np.add, "dec": np.subtract}.get(kind, ATOMIC.get(kind))
     if combine is None:

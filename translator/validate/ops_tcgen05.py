@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from translator.ttgir.types import parse_type, split_top
+from translator.ttgir.types import parse_type
 from translator.validate.dtypes import unsigned
 from translator.validate.hazards import NotRunnable
 from translator.validate.ops import as_type, row
@@ -19,14 +19,10 @@ from translator.validate.raw_views import allocate_tensor_memory
 from translator.validate.views import MemDesc
 
 
-def _layout(machine, kind) -> str:
-    return machine.module.aliases.get(kind.layout, kind.layout)
-
-
 @row("ttng.tmem_alloc")
 def tmem_alloc(machine, op, value=None):
     kind, name = op.type, op.place.name or op.results[0].lstrip("%")
-    view = allocate_tensor_memory(kind, _layout(machine, kind), name, op.place, machine.module.clusters)
+    view = allocate_tensor_memory(kind, machine.module.attribute(kind), name, op.place, machine.module.clusters)
     if value is not None:
         machine.lds.store(view, value)
     return view
@@ -44,12 +40,11 @@ def tmem_subslice(machine, op, view):
 @row("ttng.tmem_load")
 def tmem_load(machine, op, view, *tokens):
     value = machine.lds.load(view)
-    if "redOp" not in op.text:
+    if (how := op.attribute("redOp")) is None:
         return value
     x = np.abs(value) if op.attribute("abs", False) else value
-    least = "redOp<min>" in op.text
     exact = (np.minimum, np.maximum) if op.attribute("NaN", False) else (np.fmin, np.fmax)
-    reduced = exact[0 if least else 1].reduce(x, axis=-1)
+    reduced = exact[0 if how == "min" else 1].reduce(x, axis=-1)
     return (value, None, reduced) if len(op.results) > 2 else (value, reduced)
 
 
@@ -76,16 +71,9 @@ def tmem_copy(machine, op, source, target):
     lds.store(target, _read(machine, agent, source), by=agent)
 
 
-def _pieces(op) -> list[int]:
-    """How many operands stand between the commas: `%a, %b, %d[%token], ...`."""
-    if "pieces" not in op.memo:
-        op.memo["pieces"] = [piece.count("%") for piece in split_top(op.body)]
-    return op.memo["pieces"]
-
-
 def _accumulate(machine, op, agent: int, target, a, b, use_target) -> None:
     lds = machine.lds
-    kind = parse_type(f"tensor<1x{_element_of(target)}>")
+    kind = parse_type(_element_of(target))
     accumulator = (
         lds.load(target, by=agent)
         if use_target
@@ -113,13 +101,13 @@ def _arrive(machine, agent: int, barrier) -> None:
 
 @row("ttng.tc_gen5_mma")
 def tc_gen5_mma(machine, op, a, b, target, *rest):
-    first = _pieces(op)[2] - 1  # a token of the accumulator
+    first = op.groups[2] - 1  # a token of the accumulator
     use_target, predicate, *barriers = rest[first:]
     order = machine.lds.partitions
     agent = order.agent(machine.lds.me, TENSOR)
     if predicate:
         operands = [_read(machine, agent, view) for view in (a, b)]
-        if "is_unsigned" in op.text:
+        if op.attribute("is_unsigned"):
             operands = [unsigned(x) for x in operands]
         _accumulate(machine, op, agent, target, *operands, use_target)
     _commit_all(machine, agent, barriers)
@@ -127,13 +115,13 @@ def tc_gen5_mma(machine, op, a, b, target, *rest):
 
 @row("ttng.tc_gen5_mma_scaled")
 def tc_gen5_mma_scaled(machine, op, a, b, target, *rest):
-    first = _pieces(op)[2] - 1
+    first = op.groups[2] - 1
     a_scale, b_scale, use_target, predicate, *barriers = rest[first:]
     order = machine.lds.partitions
     agent = order.agent(machine.lds.me, TENSOR)
     if predicate:
         left, right, scale_a, scale_b = (_read(machine, agent, view) for view in (a, b, a_scale, b_scale))
-        forms = [op.body.partition(f"{side} =")[2].split()[0].rstrip(",") for side in ("lhs", "rhs")]
+        forms = [op.attribute(side) for side in ("lhs", "rhs")]
         lhs = scaled_operand(left, forms[0], scale_a, _element_of(a_scale))
         rhs = scaled_operand(np.swapaxes(right, -1, -2), forms[1], scale_b, _element_of(b_scale))
         _accumulate(machine, op, agent, target, lhs, np.swapaxes(rhs, -1, -2), use_target)
@@ -142,8 +130,7 @@ def tc_gen5_mma_scaled(machine, op, a, b, target, *rest):
 
 @row("ttng.tc_gen5_commit")
 def tc_gen5_commit(machine, op, barrier, *rest):
-    given = op.body.partition(" descs ")[0].count("%")
-    if given < 2 or rest[0]:
+    if op.before("descs") < 2 or rest[0]:
         agent = machine.lds.partitions.agent(machine.lds.me, TENSOR)
         _arrive(machine, agent, barrier)
 
@@ -172,7 +159,7 @@ def _widened(op, x):
 
 @row("ttng.packed_arith")
 def packed_arith(machine, op, *operands):
-    kind = op.body.split()[0]
+    kind = op.word
     if kind not in PACKED:
         raise NotRunnable(op.name, f"packed {kind}")
     wide = [np.asarray(_widened(op, x), np.float64) for x in operands]

@@ -25,14 +25,11 @@ def update_tensor_descriptor(machine, op, descriptor, *args):
     operands = (descriptor, *args)
     out = descriptor
     for word in ("add_offsets", "set_bounds"):
-        position = op.body.find(f"{word} = [")
-        if position < 0:
+        if (at := op.listed_at(word)) is None:
             continue
-        which = op.body[:position].count("[")
-        first, last = op.bracket(which)
-        values = operands[first:last]
+        values = operands[slice(*at)]
         if word == "add_offsets":
-            out = out.moved(values, "clamp_bounds" in op.text)
+            out = out.moved(values, op.attribute("clamp_bounds", False))
         else:
             out = replace(out, bounds=tuple(int(v) for v in values))
     predicate = _named(op, operands, "pred")
@@ -143,14 +140,13 @@ def async_tdm_wait(machine, op, *tokens):
 
 @row("amdg.init_barrier")
 def init_barrier(machine, op, view):
-    machine.barriers.init(view, int(op.body.split(",")[1].strip().split(" ")[0]))
+    machine.barriers.init(view, op.counted)
 
 
 @row("amdg.arrive_barrier")
 def arrive_barrier(machine, op, view):
     """One arrival per thread of the partition; the count on the op multiplies it."""
-    count = int(op.body.split(",")[1].strip().split(" ")[0])
-    return np.int32(machine.barriers.arrive(view, count * machine.threads))
+    return np.int32(machine.barriers.arrive(view, op.counted * machine.threads))
 
 
 @row("amdg.async_copy_mbarrier_arrive")

@@ -5,7 +5,6 @@ In the region of a reduction, which runs for all pairs at once, a scalar is an a
 
 from __future__ import annotations
 
-import re
 
 import numpy as np
 
@@ -19,12 +18,12 @@ AXES = {"x": 0, "y": 1, "z": 2}
 
 @row("tt.get_program_id")
 def get_program_id(machine, op):
-    return np.int32(machine.program[AXES[op.body.split()[0]]])
+    return np.int32(machine.program[AXES[op.word]])
 
 
 @row("tt.get_num_programs")
 def get_num_programs(machine, op):
-    return np.int32(machine.grid[AXES[op.body.split()[0]]])
+    return np.int32(machine.grid[AXES[op.word]])
 
 
 @row("tt.make_range")
@@ -98,9 +97,7 @@ def convert_layout(machine, op, x):
 
 @row("amdg.extract_slice")
 def extract_slice(machine, op, x):
-    inside = op.body[op.body.index("[") + 1 : op.body.index("]")]
-    starts = [int(v) for v in inside.split(",")]
-    return x[tuple(slice(start, start + extent) for start, extent in zip(starts, op.type.shape))]
+    return x[tuple(slice(start, start + extent) for start, extent in zip(op.indices, op.type.shape))]
 
 
 @row("amdg.concat")
@@ -137,7 +134,7 @@ def addptr(machine, op, pointer, offset):
 
 @row("tt.fp_to_fp")
 def fp_to_fp(machine, op, x):
-    if "rounding = rtz" in op.body:
+    if op.attribute("rounding") == "rtz":
         return toward_zero(np.asarray(x), op.type.element)[()]
     return rounded(np.asarray(x), op.type.element)[()]
 
@@ -159,7 +156,7 @@ def unpack_fp4(x: np.ndarray, axis: int) -> np.ndarray:
 
 @row("tt.clampf")
 def clampf(machine, op, x, low, high):
-    if "propagateNan = all" in op.body:
+    if op.attribute("propagateNan") == "all":
         return as_type(np.minimum(np.maximum(x, low), high), op.type)
     return as_type(np.fmin(np.fmax(x, low), high), op.type)
 
@@ -204,15 +201,13 @@ def histogram(machine, op, x, mask=None):
 
 @row("tt.print")
 def device_print(machine, op, *args):
-    prefix = re.search(r'"([^"]*)"', op.text)
-    machine.printed.append((prefix.group(1) if prefix else "", args))
+    machine.printed.append((op.string or "", args))
 
 
 @row("tt.assert")
 def device_assert(machine, op, condition):
     if not np.all(condition):
-        message = re.search(r'"([^"]*)"', op.text)
-        raise Hazard("device-assert", f"device assertion failed: {message.group(1) if message else ''}")
+        raise Hazard("device-assert", f"device assertion failed: {op.string or ''}")
 
 
 @row(

@@ -7,11 +7,9 @@ for it. Where a program is a cluster of CTAs, tiles are those of the cluster and
 from __future__ import annotations
 
 import math
-import re
 
 import numpy as np
 
-from translator.ttgir.types import split_top
 from translator.validate.dtypes import stored
 from translator.validate.hazards import NotRunnable
 from translator.validate.lds import Copy
@@ -19,22 +17,12 @@ from translator.validate.ops import row
 from translator.validate.ops_memory import ATOMIC
 from translator.validate.ordering import BULK
 
-_CGA = re.compile(r"CGALayout = \[((?:\[[\d, ]*\](?:, )?)*)\]")
-
-
-def per_cta(machine, layout: str) -> int:
-    """Into how many different parts a layout cuts a tile among the CTAs of a cluster."""
-    found = _CGA.search(machine.module.aliases.get(layout, layout))
-    bases = re.findall(r"\[([\d, ]*)\]", found.group(1)) if found else ()
-    return 2 ** sum(any(int(n) for n in basis.split(",") if n.strip()) for basis in bases)
-
-
 # Barriers.
 
 
 @row("ttng.init_barrier")
 def init_barrier(machine, op, view):
-    machine.barriers.init(view, int(split_top(op.body)[1].split(" ")[0]))
+    machine.barriers.init(view, op.counted)
 
 
 @row("ttng.inval_barrier")
@@ -45,20 +33,19 @@ def inval_barrier(machine, op, view):
 @row("ttng.barrier_expect")
 def barrier_expect(machine, op, view, predicate):
     if predicate:
-        machine.barriers.expect(view, int(split_top(op.body)[1].split(" ")[0]), op.place)
+        machine.barriers.expect(view, op.counted, op.place)
 
 
 @row("ttng.arrive_barrier")
 def arrive_barrier(machine, op, view, predicate=True):
     """One thread arrives for the whole partition."""
     if predicate:
-        machine.barriers.arrive(view, int(split_top(op.body)[1].split(" ")[0]))
+        machine.barriers.arrive(view, op.counted)
 
 
 @row("ttng.wait_barrier")
 def wait_barrier(machine, op, view, phase, *rest):
-    first = op.body.partition(" deps ")[0]
-    if first.count("%") < 3 or rest[0]:
+    if op.before("deps") < 3 or rest[0]:
         machine.barriers.wait(view, int(phase), op.place)
 
 
@@ -67,7 +54,7 @@ def async_copy_mbarrier_arrive(machine, op, view):
     """The copies of each thread arrive when they are done; the barrier does not count them in advance unless `noIncrement`."""
     counter = machine.lds.async_copies
     copies = [copy for group in (*counter.groups, counter.open) for copy in group if not copy.landed]
-    machine.barriers.attach_all(view, copies, machine.threads if "noIncrement" in op.text else 0)
+    machine.barriers.attach_all(view, copies, machine.threads if op.attribute("noIncrement") else 0)
 
 
 @row("ttng.fence_async_shared")
@@ -88,8 +75,8 @@ def _load(machine, op, view, barrier, address, inside, descriptor) -> None:
     other = None if descriptor.padding == 0 else np.float32(descriptor.padding)
     values = machine.memory.load(address, inside, other, descriptor.element, address.shape)
     whole = math.prod(view.shape) * stored(descriptor.element).itemsize
-    layout = next(kind.layout for kind in op.operand_types if kind.kind == "desc")
-    fill(machine, op, view, barrier, values.reshape(view.shape), whole // per_cta(machine, layout))
+    layout = machine.module.attribute(next(kind for kind in op.operand_types if kind.kind == "desc"))
+    fill(machine, op, view, barrier, values.reshape(view.shape), whole // layout.parts)
 
 
 def fill(machine, op, view, barrier, values, size: int) -> None:
@@ -107,7 +94,7 @@ def fill(machine, op, view, barrier, values, size: int) -> None:
 def async_shared_store(machine, op, value, view, barrier):
     """Registers to the shared memory of a cluster."""
     whole = value.size * stored(op.memdesc.element).itemsize
-    fill(machine, op, view, barrier, value, whole // per_cta(machine, op.memdesc.layout))
+    fill(machine, op, view, barrier, value, whole // machine.module.attribute(op.memdesc).parts)
 
 
 @row("ttng.async_tma_copy_global_to_local")
@@ -160,7 +147,7 @@ def async_tma_scatter(machine, op, descriptor, rows, column, view):
 @row("ttng.async_tma_reduce")
 def async_tma_reduce(machine, op, descriptor, *args):
     view = args[-1]
-    kind, element = op.body.split(",")[0].strip(), descriptor.element
+    kind, element = op.word, descriptor.element
     combine = {"inc": np.add, "dec": np.subtract}.get(kind) or ATOMIC.get(kind)
     if combine is None:
         raise NotRunnable(op.name, f"reduction {kind}")

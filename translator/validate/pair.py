@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -40,7 +39,7 @@ MANY = 4  # trips of a loop of the translation after which more show nothing new
 
 def _schedules(module: Module) -> tuple[str, ...]:
     """The orders in which the partitions of a module are run."""
-    return SCHEDULES if "ttg.warp_specialize" in module.text else SCHEDULES[:1]
+    return SCHEDULES if module.has("ttg.warp_specialize") else SCHEDULES[:1]
 
 
 class SourceFault(Exception):
@@ -89,7 +88,7 @@ class Pair:
         self.source, self.translated, self.spec = source, translated, spec
         self.names = (source_names or list(spec.signature), translated_names or list(spec.signature))
         self.grid = tuple(extent or 1 for extent in spec.grid) or (1,)
-        self.narrowest = narrowest(source.text)
+        self.narrowest = narrowest(source)
         self.notes: list[str] = ["the launch's grid is empty; one program was run"] if 0 in spec.grid else []
         self.trips: dict[int, set[int]] = {}
         self.waits: dict[int, list] = {}
@@ -387,7 +386,6 @@ def _new_races(source: Memory, translated: Memory) -> list[tuple[str, int]]:
     return out
 
 
-def narrowest(text: str) -> str:
-    """The least precise float type that the IR mentions."""
-    present = [name for name in PRECISION if re.search(rf"\b(?:\d+x)*{name}\b", text)]
-    return min(present, key=PRECISION.get) if present else "f32"
+def narrowest(module: Module) -> str:
+    """The least precise float type that a module mentions."""
+    return min((name for name in PRECISION if name in module.elements), key=PRECISION.get, default="f32")

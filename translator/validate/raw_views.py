@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from translator.ttgir.attributes import Attribute
 from translator.ttgir.locations import Place
 from translator.ttgir.types import Type
 from translator.validate.aliases import byte_offsets
@@ -20,14 +21,14 @@ def _with_bytes(first: np.ndarray, element: str) -> np.ndarray:
     return first[..., None] + np.arange(stored(element).itemsize)
 
 
-def allocate_bytes(kind: Type, layout: str, name: str, place: Place) -> MemDesc:
+def allocate_bytes(kind: Type, layout: Attribute, name: str, place: Place) -> MemDesc:
     """Shared memory. Raises: NotRunnable for a layout that is not known."""
     starts, slot, stride = byte_offsets(layout, kind.element, kind.shape)
     allocation = RawAllocation(name, stride * (starts.size // slot), place, layout)
     return MemDesc(allocation, _with_bytes(starts.reshape(kind.shape), kind.element), kind.element)
 
 
-def reinterpret_bytes(view: MemDesc, kind: Type, layout: str) -> MemDesc:
+def reinterpret_bytes(view: MemDesc, kind: Type, layout: Attribute) -> MemDesc:
     """Another type that begins at the first byte of `view`. Raises: Hazard where there are too few bytes."""
     a = view.allocation
     starts, _, _ = byte_offsets(layout, kind.element, kind.shape)
@@ -42,7 +43,7 @@ def _check(view: MemDesc, index: np.ndarray, kind: Type) -> None:
         raise Hazard("lds-index", f"takes {kind.size} x {kind.element} from {a.name}, which has {a.data.size} bytes")
 
 
-def _tiles(kind: Type, layout: str, row: int, lane: int, column: int) -> np.ndarray:
+def _tiles(kind: Type, layout: Attribute, row: int, lane: int, column: int) -> np.ndarray:
     """First bytes of the elements of tiles one beside the other, in memory with `row` bytes per lane."""
     tile = placement(layout, kind.element, kind.shape[-2:])
     slots = kind.size // (kind.shape[-1] * kind.shape[-2])
@@ -51,7 +52,7 @@ def _tiles(kind: Type, layout: str, row: int, lane: int, column: int) -> np.ndar
     return np.stack(places).reshape(kind.shape)
 
 
-def allocate_tensor_memory(kind: Type, layout: str, name: str, place: Place, clusters: int) -> MemDesc:
+def allocate_tensor_memory(kind: Type, layout: Attribute, name: str, place: Place, clusters: int) -> MemDesc:
     """Raises: NotRunnable for a layout that is none of tensor memory."""
     tile = placement(layout, kind.element, kind.shape[-2:])
     slots = kind.size // (kind.shape[-1] * kind.shape[-2])
@@ -61,7 +62,7 @@ def allocate_tensor_memory(kind: Type, layout: str, name: str, place: Place, clu
     return MemDesc(allocation, _with_bytes(_tiles(kind, layout, row, 0, 0), kind.element), kind.element)
 
 
-def reinterpret_tensor_memory(view: MemDesc, kind: Type, layout: str) -> MemDesc:
+def reinterpret_tensor_memory(view: MemDesc, kind: Type, layout: Attribute) -> MemDesc:
     """Another type that begins at the first lane and column of `view`. Raises: Hazard where there are too few columns."""
     a = view.allocation
     lane, column = divmod(int(view.index.min()), a.lane_bytes)

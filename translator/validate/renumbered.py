@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from translator.ttgir.module import Module, Op
+from translator.ttgir.module import Module
+from translator.ttgir.op import Op
 from translator.validate.hazards import Hazard
 from translator.validate.ops import TABLE
 
@@ -38,7 +39,7 @@ def same_work(source: Module, translated: Module, extent: int, count: str = "") 
     """By the number of a program of the source along the first axis, that of the program of the translation which does its work; None
     where it is its own. extent: of that axis. count: the parameter of a translation with the number of tiles, of which each program has one.
     """
-    if f"{_EXTENT} x" not in translated.text or extent < 2:
+    if not _asks_for_extent(translated) or extent < 2:
         return None
     given = {count: extent} if count else {}
     here, there = list(_permutations(source, extent, {})), list(_permutations(translated, extent, given))
@@ -50,10 +51,15 @@ def same_work(source: Module, translated: Module, extent: int, count: str = "") 
     return np.argsort(dealt)
 
 
+def _asks_for_extent(module: Module) -> bool:
+    """Whether a module asks how many programs there are along the first axis."""
+    return any(op.name == _EXTENT and op.word == "x" for op in module.walk())
+
+
 def fewer_programs(source: Module, translated: Module, extent: int, several: bool = False) -> list[int]:
     """Extents of the first axis of the grid at which a translation that asks for it, though its source does not, may do something else.
     several: its programs have several tiles, as two programs of any source are run."""
-    if f"{_EXTENT} x" not in translated.text or f"{_EXTENT} x" in source.text:
+    if not _asks_for_extent(translated) or _asks_for_extent(source):
         return []
     return sorted({3, extent - 1, extent - 3, *([2] if several else [])} & set(range(1, extent)))
 
@@ -89,7 +95,7 @@ def scalars(module: Module, programs: int, given: Mapping[str, int]) -> dict[str
 
 def _value(op: Op, known: dict[str, Any], programs: int) -> Any:
     if op.name in (_NUMBER, _EXTENT):
-        along_first = op.body.split()[:1] == ["x"]
+        along_first = op.word == "x"
         numbers = np.arange(programs, dtype=np.int32) if op.name == _NUMBER else np.int32(programs)
         return numbers if along_first else None
     if op.name == "arith.constant" and op.type.element.startswith("i"):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from translator.ttgir.module import Block, Module, Op, Region
+from translator.ttgir.module import Module
+from translator.ttgir.op import Block, Op, Region
 from translator.validate.coroutines import Scheduler
 from translator.validate.coverage import Ran
 from translator.validate.lds import SharedMemory

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.module import Module
+from translator.ttgir.op import Op
 
 INTEGERS = {f"{sign}{bits}": (sign, bits) for sign in "iu" for bits in (1, 8, 16, 32, 64)} | {"B": ("u", 1)}
 SMALL = (0, 1, 2, 3, 5, 7)
@@ -82,7 +83,7 @@ def compared_constants(module: Module) -> list[int]:
         if op.name in COMPARED:
             for operand in op.operands:
                 if (constant := made.get(operand)) is not None and constant.type.shape is None:
-                    found |= _integer(constant.body)
+                    found |= _integer(constant)
     return sorted(value for value in found if abs(value) < LARGEST)
 
 
@@ -92,21 +93,21 @@ def modes(module: Module) -> dict[str, list[int]]:
     names = {value: name for (value, _), name in zip(module.entry.arguments, module.entry.argument_names)}
     found: dict[str, set[int]] = {}
     for op in module.entry.walk():
-        if op.name == "arith.cmpi" and op.body.split(",")[0].strip() in ("eq", "ne"):
+        if op.name == "arith.cmpi" and op.word in ("eq", "ne"):
             for one, other in (op.operands, op.operands[::-1]):
                 if one in names and other in constants:
-                    found.setdefault(names[one], set()).update(_integer(constants[other].body))
+                    found.setdefault(names[one], set()).update(_integer(constants[other]))
     return {name: sorted(values) for name, values in found.items()}
 
 
-def _integer(text: str) -> set[int]:
-    word = text.split()[0] if text.split() else ""
-    return {int(word)} if word.lstrip("-").isdigit() else set()
+def _integer(constant: Op) -> set[int]:
+    """The integer that a constant is, which true and false are not."""
+    return {value} if (value := constant.constant.integer) is not None and constant.type.element != "i1" else set()
 
 
 def grids(module: Module, grid: tuple[int, ...]) -> list[tuple[int, ...]]:
     """Fewer and more programs, for kernels that share their work between as many as there are."""
-    if "tt.get_num_programs" not in module.text:
+    if not module.has("tt.get_num_programs"):
         return []
     count = 1
     for extent in grid:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from translator.ttgir.module import Op
+from translator.ttgir.op import Op
 
 
 def looks_at_memory(loop: Op) -> bool:
@@ -26,5 +26,5 @@ def inside(op: Op) -> Iterator[Op]:
 
 def is_shared(op: Op) -> bool:
     """Whether programs that run at the same time see what an operation does at once: an atomic one, or a volatile load."""
-    volatile = op.name == "tt.load" and ("isVolatile = true" in op.text or "cacheModifier = cv" in op.text)
+    volatile = op.name == "tt.load" and (op.attribute("isVolatile") or op.attribute("cacheModifier") == "cv")
     return volatile or op.name.startswith(("tt.atomic", "amdg.buffer_atomic"))

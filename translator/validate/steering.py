@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from translator.ttgir.module import Module, Op
+from translator.ttgir.module import Module
+from translator.ttgir.op import Op
 from translator.validate.bind import bind, place_tensors
 from translator.validate.scalar_candidates import Change, single_changes
 from translator.validate.control_slice import ControlSlice, Partial, control_slice, needed_values

@@ -6,16 +6,15 @@ Formulas: `tensorMemoryToLinearLayout` and `tensorMemoryScalesToLinearLayout` of
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
 
+from translator.ttgir.attributes import TENSOR_MEMORY, TENSOR_MEMORY_SCALES, Attribute
 from translator.validate.dtypes import stored
 from translator.validate.hazards import NotRunnable
 
 LANES = 128
-_BASES = re.compile(r"CGALayout = \[((?:\[[\d, ]*\](?:, )?)*)\]")
 
 # A bit of a lane or a column: (dimension, what it adds to the index there), None for a bit that no index has.
 Bit = tuple[int, int] | None
@@ -32,19 +31,6 @@ class Placement:
     def index(self, row: int, lane: int = 0, column: int = 0) -> np.ndarray:
         """First bytes in memory with `row` bytes per lane, for a tile that begins at `lane` and byte `column`."""
         return (self.lanes + lane) * row + self.columns + column
-
-
-def _number(layout: str, name: str, missing: int = 0) -> int:
-    found = re.search(rf"\b{name} = (\d+)", layout)
-    return int(found.group(1)) if found else missing
-
-
-def cga_bases(layout: str) -> list[list[int]]:
-    """The bases of the CTAs of a cluster, [] for one CTA."""
-    found = _BASES.search(layout)
-    return (
-        [[int(n) for n in basis.split(",")] for basis in re.findall(r"\[([\d, ]+)\]", found.group(1))] if found else []
-    )
 
 
 class _Bits:
@@ -66,19 +52,19 @@ class _Bits:
         where += [None] * (max(count, 1).bit_length() - 1)
 
 
-def placement(layout: str, element: str, shape: tuple[int, ...]) -> Placement:
+def placement(layout: Attribute, element: str, shape: tuple[int, ...]) -> Placement:
     """Of a two-dimensional tile. Raises: NotRunnable for a layout that is none of tensor memory."""
-    bases = cga_bases(layout)
+    bases = layout.get("CGALayout", ())
     own = list(shape)
     for basis in bases:
         for dim, step in enumerate(basis):
             own[dim] //= 2 if step else 1
-    if layout.startswith("#ttng.tensor_memory_encoding"):
+    if layout.kind == TENSOR_MEMORY:
         bits = _accumulator(layout, own)
-    elif layout.startswith("#ttng.tensor_memory_scales_encoding"):
+    elif layout.kind == TENSOR_MEMORY_SCALES:
         bits = _scales(layout, own)
     else:
-        raise NotRunnable("ttng.tmem_alloc", f"of layout {layout.split('<')[0]}")
+        raise NotRunnable("ttng.tmem_alloc", f"of layout #{layout.kind}")
     bits.next = list(own)
     bits.lane += [None] * (LANES.bit_length() - 1 - len(bits.lane))
     for basis in bases:
@@ -90,12 +76,12 @@ def placement(layout: str, element: str, shape: tuple[int, ...]) -> Placement:
     return Placement(lanes, columns * size, (1 << len(bits.column)) * size)
 
 
-def _accumulator(layout: str, shape: list[int]) -> _Bits:
-    block_m, stride = _number(layout, "blockM"), _number(layout, "colStride", 1)
-    block_n = min(_number(layout, "blockN"), shape[1])
-    both, bits = "twoCTAs = true" in layout, _Bits()
+def _accumulator(layout: Attribute, shape: list[int]) -> _Bits:
+    block_m, stride = layout.get("blockM"), layout.get("colStride", 1)
+    block_n = min(layout.get("blockN"), shape[1])
+    both, bits = layout.get("twoCTAs", False), _Bits()
     bits.skip(bits.column, stride)
-    bits.skip(bits.column, 2 if "fp4Padded = true" in layout else 1)
+    bits.skip(bits.column, 2 if layout.get("fp4Padded") else 1)
     if block_m == 64 and not both:  # 16 of each 32 lanes; the others hold a second block, if there is one
         bits.give(bits.lane, 0, 16)
         bits.give(bits.column, 1, block_n)
@@ -119,7 +105,7 @@ def _accumulator(layout: str, shape: list[int]) -> _Bits:
     return bits
 
 
-def _scales(layout: str, shape: list[int]) -> _Bits:
+def _scales(layout: Attribute, shape: list[int]) -> _Bits:
     """Blocks of 32 rows by 4 bytes; copies of them in the other lanes are left out."""
     bits = _Bits()
     bits.give(bits.lane, 0, 32)
@@ -129,11 +115,7 @@ def _scales(layout: str, shape: list[int]) -> _Bits:
     if reps_mn > 1:
         bits.give(bits.column, 0, 2)
         reps_mn //= 2
-    repeated = (
-        ((1, reps_k), (0, reps_mn))
-        if "blockRepOrder" in layout and "kThenMn" in layout
-        else ((0, reps_mn), (1, reps_k))
-    )
+    repeated = ((1, reps_k), (0, reps_mn)) if layout.get("blockRepOrder") == "kThenMn" else ((0, reps_mn), (1, reps_k))
     for dim, count in repeated:
         bits.give(bits.column, dim, count)
     for where in (bits.lane, bits.column):

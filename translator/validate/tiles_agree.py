@@ -37,7 +37,7 @@ def why_tiles_differ(
         return str(hazard)
     except (NotRunnable, ParseError) as error:
         return str(error)
-    found = compare(mine, theirs, max(machine.reduction, second.reduction), narrowest(module.text))
+    found = compare(mine, theirs, max(machine.reduction, second.reduction), narrowest(module))
     return next((str(tensor) for tensor in found if tensor.wrong), "" if found else "it stores nothing")
 
 

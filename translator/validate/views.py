@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from translator.ttgir.attributes import Attribute
 from translator.ttgir.locations import Place
 from translator.validate.dtypes import decode, encode, held, stored
 from translator.validate.hazards import Hazard
@@ -56,7 +57,7 @@ class Allocation:
         shape: tuple[int, ...],
         place: Place,
         placed: Placed | None = None,
-        layout: str = "",
+        layout: Attribute = Attribute(),
     ):
         count = int(np.prod(shape))
         self.name, self.element, self.shape, self.place, self.placed = name, element, shape, place, placed
@@ -81,7 +82,7 @@ class Allocation:
 class RawAllocation(Allocation):
     """Bytes, before anything is written NaN whatever the type; `layout` is that of the type it was allocated as."""
 
-    def __init__(self, name: str, count: int, place: Place, layout: str = ""):
+    def __init__(self, name: str, count: int, place: Place, layout: Attribute = Attribute()):
         super().__init__(name, "i8", (count,), place, None, layout)
         self.data = np.full(count, 0xFF, np.uint8)
 

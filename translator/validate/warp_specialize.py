@@ -11,7 +11,7 @@ import threading
 
 import numpy as np
 
-from translator.ttgir.module import Op
+from translator.ttgir.op import Op
 from translator.validate.control import handler
 from translator.validate.coroutines import Abandoned, Scheduler
 from translator.validate.hazards import Hazard, NotRunnable
@@ -25,7 +25,7 @@ SCHEDULES = ("forward", "backward", "alternating")
 def run_partitions(program: Running, op: Op, env: dict):
     """Run all regions to their ends; -> the values that the default region yields. Raises: Hazard, NotRunnable."""
     captures = [env[v] for v in op.captures]
-    regions = [r for r in op.regions if r.head.startswith(("default", "partition"))]
+    regions = [r for r in op.regions if r.runs_beside]
     scheduler = Scheduler(len(regions), program.machine.schedule)
     kept = program.lds.partitions  # of a module whose operations are ordered everywhere
     order = kept or Partitions(len(regions))

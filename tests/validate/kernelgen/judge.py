@@ -227,7 +227,7 @@ def _accepted(checks: list, kernel: RandomKernel, launch: Launch, inputs: Inputs
 
 
 def _compared(kernel: RandomKernel, runs: list[SourceRun], stage, translated, checks: list, common: Verdict) -> Verdict:
-    module = parse_module(translated.text, translated.file)
+    module, source = parse_module(translated.text, translated.file), parse_module(stage.text, stage.file)
     schedules = SCHEDULES if "ttg.warp_specialize" in translated.text else SCHEDULES[:1]
     ran = refused = 0
     for run in runs:
@@ -237,7 +237,7 @@ def _compared(kernel: RandomKernel, runs: list[SourceRun], stage, translated, ch
             continue
         ran += 1
         for schedule in schedules:
-            status, reason = _difference(run, module, translated.names, schedule, narrowest(stage.text), launch)
+            status, reason = _difference(run, module, translated.names, schedule, narrowest(source), launch)
             if status != SOUND:
                 return replace(common, status=status, reason=reason, launch=run.number, ran=ran, refused=refused)
     return replace(common, status=SOUND, ran=ran, refused=refused)
@@ -274,7 +274,7 @@ def _compared_again(
     given = {name: value for name, value in run.inputs.arguments.items() if name not in fixed}
     run = replace(run, inputs=replace(run.inputs, arguments=given))
     module = parse_module(again.text, again.file)
-    status, reason = _difference(run, module, again.names, SCHEDULES[0], narrowest(stage.text), launch)
+    status, reason = _difference(run, module, again.names, SCHEDULES[0], narrowest(parse_module(stage.text)), launch)
     return (
         found
         if status == SOUND
