@@ -125,15 +125,15 @@ class _Scalars:
 
     def _value(self, op: Op) -> Any:
         if op.name in ("tt.get_program_id", "tt.get_num_programs"):
-            return (self.of_axis if op.name == "tt.get_program_id" else self.extents)[op.body.split()[0]]
+            return (self.of_axis if op.name == "tt.get_program_id" else self.extents)[op.word]
         if op.name == "arith.constant":
-            text = {"true": "1", "false": "0"}.get(op.body, op.body)
-            return np.int64(text) if text.lstrip("-").isdigit() else None
+            number = None if op.type.is_tensor else op.constant.integer
+            return None if number is None else np.int64(number)
         if any(operand not in self.known for operand in op.operands):
             return None
         given = [self.known[operand] for operand in op.operands]
         if op.name == "arith.cmpi":
-            return _COMPARED[op.body.split(",")[0].strip()](*given)
+            return _COMPARED[op.word](*given)
         compute = _COMPUTED.get(op.name)
         return compute(*given) if compute is not None else None
 
