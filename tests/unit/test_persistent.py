@@ -136,6 +136,19 @@ def test_a_product_is_computed_tile_by_tile(target: str, tmp_path: Path):
 
 
 @pytest.mark.compile
+def test_the_number_is_kept_where_a_loop_counts_tiles_too(tmp_path: Path):
+    """A loop that does not begin at 0 has a counter, which is called `tile` in kernels without such a number."""
+    text = (MATMUL / "kernel.py").read_text()
+    text = text.replace("range(0, tl.cdiv(K, BLOCK_K))", "range(GROUP_M - 8, tl.cdiv(K, BLOCK_K))")
+    text = text.replace("    offs_cm = pid_m", "    pid_m += (tl.program_id(0) - pid) * 2\n    offs_cm = pid_m")
+    text = text.replace("for k in range(GROUP_M - 8", "first = stride_cm // stride_cm - 1\n    for k in range(first")
+    spec = read_launches(str(MATMUL / "launches.json"))[0]
+    assert "    tile = 0\n" in translate(tmp_path, text, spec, target="gfx942").text
+    made = validated(tmp_path, text, spec, "gfx942", **chosen(PERSISTENT, spec.kernel))
+    assert "tile_2 = 0\n" in made and "pid = tile\n" in made and "tile = 0" not in made
+
+
+@pytest.mark.compile
 def test_both_axes_of_a_product_may_be_asked_for(tmp_path: Path):
     """Programs go along the first."""
     source = SOURCES["matmul"]
@@ -341,6 +354,15 @@ def test_staying_programs_leave_no_room_for_others():
         found = analyze(text, "gfx950", 4, most=most)
         assert found.hot.workgroups == workgroups
         assert estimate(found, {".L": 4}, spec, row, timing).rounds == rounds
+
+
+@pytest.mark.compile
+def test_the_function_of_one_tile_has_a_name_of_its_own(tmp_path: Path):
+    text = SOURCE + "\n\ndef doubled_tile(x):\n    return x\n"
+    made = validated(tmp_path, text, spec_of(7), "gfx950", **chosen(PERSISTENT))
+    assert "def doubled_tile_2(tile, tiles," in made and "def doubled_tile(x):" in made
+    (tmp_path / "out.py").write_text(made)
+    assert lower_and_walk(str(tmp_path / "out.py"), spec_of(7), "gfx950").cycles.staying == 1
 
 
 def test_the_choice_is_part_of_a_file_of_kernels_alone(tmp_path: Path):

@@ -26,10 +26,10 @@ class FreshNames:
 
 
 class LoopNames:
-    """Names that pipelined loops add, which are put among those that the function has."""
+    """Names that pipelined loops add, which are put among those that the function has. kept: others that it is given."""
 
-    def __init__(self, facts: FunctionFacts, taken: set[str]):
-        self._facts, self._taken = facts, taken
+    def __init__(self, facts: FunctionFacts, taken: set[str], kept: frozenset[str] = frozenset()):
+        self._facts, self._taken, self._kept = facts, taken, kept
         self._added: dict[ast.For, set[str]] = {}
         self._blocks: dict[str, tuple] = {}
 
@@ -38,7 +38,7 @@ class LoopNames:
         `loop` would change what the outer one goes on with."""
         others = (n for n in self._added if n is not loop and loop is not None)
         nested = (n for n in others if holds(n, loop) or holds(loop, n))
-        used = self._facts.source_names.union(taken, *(self._added[n] for n in nested))
+        used = self._facts.source_names.union(taken, self._kept, *(self._added[n] for n in nested))
         found = numbered(name, used.__contains__)
         self._taken.add(found)
         if loop is not None:

@@ -70,13 +70,13 @@ class FunctionRewriter(Assignments):
         self.begin_round()
         self.loops: tuple[ast.AST, ...] = ()
         self.locals = {d.name for w in self.facts.webs.all for d in w.definitions}
-        self.locals |= {x.name for x in self.unscaled.values()}
+        self.locals |= {x.name for x in self.unscaled.values()} | unit.decided.given_names
         self.fresh = FreshNames(self.locals)
         self.of_loops = FunctionLoops()
         self.pushed: set[ast.AST] = set()  # computed in the wanted layout even where a conversion looks cheaper
         self.addressing = Addressing(facts, self.state, self.fresh, self.rebound, self.demand, {}, {}, {})
         self.helpers = Helpers(unit, facts, self.home, self.lies_anywhere, self.reader, self.writer)
-        self.loop_names = LoopNames(self.facts, self.locals)
+        self.loop_names = LoopNames(self.facts, self.locals, unit.decided.given_names)
         self.added_parameters: dict[str, str] = {}  # constexpr parameters that the source did not have -> default
         self.redefined: frozenset[str] = frozenset()  # names with a `x = f(x)`
 

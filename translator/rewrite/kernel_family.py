@@ -124,7 +124,7 @@ def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
     )
     ids = tuple(v.spec.id for v in untold)
     if (tiles := versions[0].emitted.tiles) is not None:
-        one, function = persistent(function, tiles)
+        one, function = persistent(function, tiles, pool.taken)
         before = (*before, one)
     return Family(name, tuple(versions), tuple(before), function, contract, served, tuple(notes), ids, tiles)
 

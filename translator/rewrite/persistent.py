@@ -32,7 +32,7 @@ from translator.numbered import numbered
 from translator.rewrite.gluon_function import INDENT, JIT, LINE_LENGTH, Block, GluonFunction, Statement, statements
 from translator.rewrite.unit import Tiles
 from translator.rewrite.writing import Writing
-from translator.source.persistent_launch import PER_UNIT, one_tile_name, run_persistent_name
+from translator.source.persistent_launch import PER_UNIT, run_persistent_name
 
 _VALUES = {"persistent": 1, "persistent-2": 2}
 
@@ -77,9 +77,12 @@ def for_tiles(function: GluonFunction, tiles: Tiles | None) -> GluonFunction:
     return made.with_statements(made.constants, _without_returns(made.body))
 
 
-def persistent(function: GluonFunction, tiles: Tiles) -> tuple[Block, GluonFunction]:
-    """The function of one tile, and the kernel that goes from tile to tile in the place of `function`."""
-    one = for_tiles(function.called(one_tile_name(function.name)), tiles)
+def persistent(function: GluonFunction, tiles: Tiles, taken: set[str]) -> tuple[Block, GluonFunction]:
+    """The function of one tile, and the kernel that goes from tile to tile in the place of `function`. taken: names of the file, to which that
+    of the former comes."""
+    own = numbered(f"{function.name}_tile", taken.__contains__)
+    taken.add(own)
+    one = for_tiles(function.called(own), tiles)
     head = [*statements(f'"""One tile of {function.name}."""'), *one.constants]
     block = one.block.with_changes(body=[*head, *one.body])
     one = one.with_node(one.node.with_changes(body=block))

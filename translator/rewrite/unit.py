@@ -159,6 +159,11 @@ class Decided:
     xcds: int = 1
     tiles: Tiles | None = None
 
+    @property
+    def given_names(self) -> frozenset[str]:
+        """Names of what a kernel is given that its source does not have."""
+        return frozenset({self.tiles.tile, self.tiles.count}) if self.tiles is not None else frozenset()
+
 
 @dataclass(frozen=True)
 class Unit:

@@ -35,11 +35,6 @@ def run_persistent_name(kernel: str) -> str:
     return f"{PREFIX}{kernel.rpartition('.')[2].lstrip('_')}"
 
 
-def one_tile_name(kernel: str) -> str:
-    """The function that does one tile of a kernel."""
-    return f"{kernel}_tile"
-
-
 def persistent_launch(loaded: LoadedKernel) -> Persistent | None:
     """How a kernel is launched that goes from tile to tile, None of any other."""
     if not loaded.fn.is_gluon() or PREFIX not in loaded.text:
@@ -52,9 +47,9 @@ def persistent_launch(loaded: LoadedKernel) -> Persistent | None:
         return None
     counts = [p.name for p in loaded.fn.params if p.has_default and p.default is None]
     per_unit = [x.value for x in around.args.defaults if isinstance(x, ast.Constant)]
-    calls = [
-        n for n in ast.walk(kernel) if isinstance(n, ast.Call) and getattr(n.func, "id", "") == one_tile_name(name)
-    ]
+    loops = [n for n in kernel.body if isinstance(n, ast.For)]
+    inside = [s.value for s in (loops[0].body if loops else ()) if isinstance(s, ast.Expr)]
+    calls = [n for n in inside if isinstance(n, ast.Call)]
     if not counts or not per_unit or not calls:
         return None
     return Persistent(counts[-1], int(per_unit[-1]), (calls[0].lineno, calls[0].col_offset + 1))
