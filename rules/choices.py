@@ -154,6 +154,13 @@ CHOICES = (
         word="ping-pong",
     ),
     Choice(
+        "tile-copies",
+        "what copies the tiles of a loop that the tensor data mover could",
+        {"mover": "the tensor data mover", "lanes": "each lane its part, as Triton's passes have it, where they copy at all"},
+        (Default("mover", "one instruction for a whole tile, and no addresses in registers"),),
+        word="lane-copies",
+    ),
+    Choice(
         "copy-order",
         "where the copies of a tile ahead stand",
         {

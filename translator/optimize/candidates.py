@@ -111,6 +111,11 @@ ROWS = (
         choices_of(depth="3", copy_order="after-reads"), _copies, "the same, and copies have an iteration more"
     ),
     CandidateRow(
+        choices_of(tile_copies="lanes"),
+        lambda target, _: target.supports_tdm,
+        "requests of a small tile spread over waves, and the last one is waited for by the wave that made it",
+    ),
+    CandidateRow(
         choices_of(copies_past_end="repeated"),
         _copies,
         "no copy has an instruction for each of its vectors that masks it",

@@ -113,6 +113,9 @@ def strided_tiles(
         if call in in_registers:
             not_tiles[call] = lds_room.REASON
             continue
+        if staged.copy == "global" and decided.choices.asks("tile-copies", "lanes"):
+            not_tiles[call] = "its lanes are asked to copy it (tile-copies=lanes)"
+            continue
         if is_held(facts, call) and _shares_its_variable(facts, call):
             not_tiles[call] = "its variable is assigned elsewhere too, and it waits in registers"
             continue
