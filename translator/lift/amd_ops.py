@@ -13,7 +13,7 @@ from translator.lift.scalars import Scalar, combine, const, never_negative, numb
 from translator.lift.sync_ops import init, nothing, same
 from translator.lift.tensor_values import Node, Value, View
 from translator.ttgir.op import Op
-from translator.ttgir.types import Type, parse_type
+from translator.ttgir.types import Type, pointee
 
 
 @dataclass(frozen=True)
@@ -195,8 +195,7 @@ def buffer_atomic(run: Run, op: Op, given: list[Value]) -> list[Value]:
 def buffer_to_lds(run: Run, op: Op, given: list[Value]) -> list[Value]:
     pointers, rest = _addressed(run, op, given)
     target = next(x for x in given if isinstance(x, View))
-    element = pointers.type.element
-    kind = Type(parse_type(element).kind, element, pointers.type.shape)
+    kind = replace(pointee(pointers.type), layout="")
     if len(rest) == 1:
         rest.append(zeros(run, kind))
     write(run, target, loaded(run, op, "tt.load", (pointers, *rest), kind))

@@ -17,7 +17,7 @@ from translator.lift.tensor_columns import columns, tensor_memory
 from translator.lift.tensor_values import Alloc, Node, Value, View
 from translator.ttgir.op_text import author_name
 from translator.ttgir.op import Op
-from translator.ttgir.types import Type, parse_type
+from translator.ttgir.types import Type, pointee
 
 SUFFIX = re.compile(r"_?(s?mem|tmem|bufs?|buffers?|shared|slots?|tiles?|ring)$")
 
@@ -322,8 +322,7 @@ def async_copy(run: Run, op: Op, given: list[Value]) -> list[Value]:
     """cp.async: the elements that a mask turns off are filled with `other`, or zero."""
     target = next(x for x in given if isinstance(x, View))
     pointers, *rest = [x for x in given if x is not target]
-    element = pointers.type.element
-    kind = Type(parse_type(element).kind, element, pointers.type.shape)
+    kind = replace(pointee(pointers.type), layout="")
     if len(rest) == 1:
         rest.append(zeros(run, kind))
     write(run, target, loaded(run, op, "tt.load", (pointers, *rest), kind))
