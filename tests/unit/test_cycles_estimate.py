@@ -139,3 +139,20 @@ def test_the_loop_that_is_executed_most_is_the_hot_one():
     assert {n: replace(found, trips={".LOOP": n, ".REST": 1}).hot.label for n in hot} == hot
     assert replace(found, trips={".LOOP": 64}).hot.label == ".REST"  # how often the other one goes round is not known
     assert replace(found, trips={".LOOP": 0, ".REST": 0}).hot.label == ".REST"
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        ("s_add_i32 s2, s2, 63", "s_addk_i32 s2, 0x3f"),
+        ("s_add_i32 s2, s2, 63", "s_addk_co_i32 s2, 0x3f"),
+        ("s_add_i32 s2, s2, -1", "s_addk_i32 s2, 0xffff"),
+        ("s_add_i32 s2, s2, -1", "s_movk_i32 s3, 0xffff\ns_add_i32 s2, s2, s3"),
+        ("s_cmp_lt_i32 s2, 1", "s_cmpk_lt_i32 s2, 0x1"),
+        ("s_cmp_lt_i32 s2, 1\ns_cbranch_scc1", "s_cmpk_gt_i32 s2, 0xff00\ns_cbranch_scc0"),
+        ("s_cmp_lt_i32 s2, 1\ns_cbranch_scc1", "s_cbranch_scc0"),  # the shift before has said whether any is left
+    ],
+)
+def test_instructions_with_a_short_number_count_too(old: str, new: str):
+    assert old in LOOP
+    assert trips(LOOP.replace(old, new), {6: 8192}) == {".LOOP": 128}

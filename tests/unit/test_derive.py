@@ -579,3 +579,32 @@ def test_an_attribute_of_a_computed_name_that_is_none_is_not_known(tmp_path):
     )
     found = derive(tmp_path, text)
     assert found.launches and row(found, "n").why != "`getattr(x, which)` at line 22"
+
+
+SCALED = """
+@triton.jit
+def k(x_ptr, xs_ptr, w_ptr, ws_ptr, out_ptr, K, B: tl.constexpr, FORMAT: tl.constexpr):
+    i, j, s = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :], tl.arange(0, B // 32)[None, :]
+    acc = tl.zeros((B, B), dtype=tl.float32)
+    for k in range(0, K, B):
+        x, w = tl.load(x_ptr + i * K + j + k), tl.load(w_ptr + j * K + i + k)
+        xs, ws = tl.load(xs_ptr + i * K + s), tl.load(ws_ptr + i * K + s)
+        acc += tl.dot_scaled(x, xs, WRITTEN, w, ws, WRITTEN)
+    tl.store(out_ptr + i * B + j, acc.to(out_ptr.dtype.element_ty))
+
+
+def run(x, xs, w, ws, out):
+    k[(1,)](x, xs, w, ws, out, x.shape[1], B=128, FORMAT="e5m2")
+"""
+
+
+@pytest.mark.parametrize("written, kind", [('"e4m3"', "fp8e4nv"), ("FORMAT", "fp8e5")])
+def test_operands_of_scaled_products_are_in_their_format(tmp_path, written, kind):
+    found = signature(derive(tmp_path, SCALED.replace("WRITTEN", written)))
+    assert [found[n] for n in ("x_ptr", "w_ptr")] == [f"*{kind}"] * 2
+    assert [found[n] for n in ("xs_ptr", "ws_ptr")] == ["*u8"] * 2
+
+
+def test_the_result_of_a_product_is_not_in_8_bits(tmp_path):
+    named = SCALED.replace("def k(", "def mxfp8_k(").replace("    k[", "    mxfp8_k[").replace("WRITTEN", '"e4m3"')
+    assert signature(derive(tmp_path, named, kernel="mxfp8_k"))["out_ptr"] == "*bf16"

@@ -11,6 +11,11 @@ def signed(x: int) -> int:
     return x - (1 << 32) if x & 0x80000000 else x
 
 
+def short(x: int) -> int:
+    """The 16 bits of an instruction as a signed number."""
+    return ((x & 0xFFFF) ^ 0x8000) - 0x8000
+
+
 def _field(x: int, offset: int, width: int) -> int:
     return (x >> (offset & 31)) & ((1 << (width & 31)) - 1)
 
@@ -33,7 +38,7 @@ def _bits_of_three(a: int, b: int, c: int, table: int) -> int:
 # Integer operations on 32-bit words, by mnemonic without encoding suffix. Scalars and vectors share their names' middles.
 PURE: dict[str, Callable[..., int]] = {
     "mov_b32": lambda a: a,
-    "movk_i32": lambda a: a,
+    "movk_i32": short,
     "accvgpr_read_b32": lambda a: a,
     "accvgpr_write_b32": lambda a: a,
     "accvgpr_mov_b32": lambda a: a,
@@ -50,7 +55,8 @@ PURE: dict[str, Callable[..., int]] = {
     "andn2_b32": lambda a, b: a & ~b,
     "and_not1_b32": lambda a, b: a & ~b,
     "mul_i32": lambda a, b: a * b,
-    "mulk_i32": lambda a, b: a * b,
+    "mulk_i32": lambda a, b: a * short(b),
+    **dict.fromkeys(("addk_i32", "addk_co_i32"), lambda a, b: a + short(b)),
     "mul_lo_u32": lambda a, b: a * b,
     "mul_u32_u24": lambda a, b: (a & 0xFFFFFF) * (b & 0xFFFFFF),
     "mul_hi_u32": lambda a, b: (a * b) >> 32,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from translator.cycles.assembly import Line, Operand, Registers
-from translator.cycles.integers import COMPARE, MOVED, PURE, SCALAR_ONLY, VECTOR_ONLY, WORD, signed
+from translator.cycles.integers import COMPARE, MOVED, PURE, SCALAR_ONLY, VECTOR_ONLY, WORD, short, signed
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ Mask = int | Choice | None
 
 
 _ENCODINGS = ("_e32", "_e64", "_dpp", "_sdwa")
+# What says in scc whether its result is other than zero.
+_SAYS_ZERO = ("and", "or", "xor", "not", "abs", "lshl", "lshr", "ashr", "bfe")
 _MASKS = ("vcc", "vcc_lo", "exec", "exec_lo")
 
 
@@ -222,7 +224,7 @@ class Registry:
             self.scc = None
         elif isinstance(target, Registers) or target in ("m0", *_MASKS):
             function = SCALAR_ONLY.get(op) or PURE.get(op)
-            if op in ("mulk_i32", "addk_i32"):
+            if op in ("mulk_i32", "addk_i32", "addk_co_i32"):
                 sources = [target, *sources]
             values = [self.scalar(x) for x in sources]
             single = not isinstance(target, Registers) or target.count == 1
@@ -234,7 +236,7 @@ class Registry:
                 value = values[0] if self.scc else values[1]
             self._set_scalar(target, value)
             if op not in ("mov_b32", "movk_i32", "cselect_b32"):
-                self.scc = (value & WORD) != 0 if known and op in ("and_b32", "or_b32", "xor_b32") else None
+                self.scc = (value & WORD) != 0 if known and op.partition("_")[0] in _SAYS_ZERO else None
 
     def _is_mask_operation(self, op: str, line: Line) -> bool:
         if op.endswith("_b64") and self.lanes == 64:
@@ -273,6 +275,8 @@ class Registry:
         """s_cmp_lt_u32, s_cmpk_lg_u32 -> scc."""
         kind, _, type_name = op.removeprefix("s_cmpk_").removeprefix("s_cmp_").partition("_")
         values = [self.scalar(x) for x in line.arguments[:2]]
+        if op.startswith("s_cmpk_") and type_name == "i32" and values[1] is not None:
+            values[1] = short(values[1]) & WORD
         function = COMPARE.get(kind)
         if function is None or None in values or type_name not in ("i32", "u32"):
             self.scc = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 
 from rules.targets import target as target_row
@@ -10,7 +11,7 @@ from translator.cycles.analysis import analyze
 from translator.cycles.assembly import read_program
 from translator.cycles.executed_paths import Flow
 from translator.cycles.estimate import argument_offsets, argument_words, estimate
-from translator.cycles.prediction import KernelCycles, Walked
+from translator.cycles.prediction import Estimate, KernelCycles, Walked
 from translator.cycles.shared_tiles import fetched_bytes
 from translator.cycles.spread import spread
 from translator.cycles.traffic import Traffic, hot_traffic, tile_bytes
@@ -58,6 +59,26 @@ def lower_and_walk(
         cycles = replace(cycles, estimate=estimate(cycles, trips, spec, target_row(target), TIMINGS[target]))
     lowered = replace(lowered, stages=lowered.stages if keep_stages else {})
     return Walked(**{f.name: getattr(lowered, f.name) for f in fields(lowered)}, cycles=cycles)
+
+
+def launch_estimates(
+    source: str, specs: Sequence[LaunchSpec], target: str, search_path: tuple[str, ...] = ()
+) -> list[Estimate | str]:
+    """The estimates of launches that one compiled kernel serves: they differ in the values of run-time arguments and in their grids.
+
+    Raises: TranslationError for what cannot be read, bound or compiled.
+    """
+    lowered = lower_file(source, specs[0], target, search_path, False, True)
+    assembly, module = lowered.stages["amdgcn"], parse_module(lowered.stages["ttgir"])
+    cycles = analyze(assembly, target, lowered.num_warps, lowered.lds_bytes, tiles=tile_bytes(module))
+    found: list[Estimate | str] = []
+    for spec in specs:
+        trips = _trips(assembly, spec, False)
+        known = {label: n for label, n in trips.items() if n is not None}
+        of_launch = replace(cycles, ctas=module.clusters, trips=known)
+        of_launch = replace(of_launch, traffic=_traffic(module, of_launch, spec))
+        found.append(estimate(of_launch, trips, spec, target_row(target), TIMINGS[target]))
+    return found
 
 
 def _traffic(module: Module, cycles: KernelCycles, spec: LaunchSpec) -> Traffic:

@@ -10,6 +10,8 @@ from translator.source.derive.uses import Use, Uses
 
 # What models are trained and run in, where a kernel shows that it converts; it has the range of fp32.
 HALF = "bf16"
+# What the formats of scaled products are kept in; pairs of e2m1 share a byte.
+FORMATS = {"e4m3": "fp8e4nv", "e5m2": "fp8e5", "e2m1": "u8"}
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,11 @@ def element_of(
     name = names[0]
     if loads.any("address"):
         return Element("i64", "what it points to is used as an address", "use")
+    for text, kind in FORMATS.items():
+        if loads.any(f"format:{text}"):
+            return Element(kind, f"an operand of a scaled product in {text}", "use")
+    if loads.any("scale"):
+        return Element("u8", "the scales of a product, exponents of 8 bits", "use")
     if (integer := _integer(name, loads, stores)) is not None:
         return integer
     if loads.any("condition", "cast:int1") and not loads.any("float", "dot") or stores["truth"] and not stores["cast"]:
@@ -40,7 +47,8 @@ def element_of(
         return Element("u1", "its name: a mask", "name")
     if quantized and is_scale(name) and not stores["cast"]:
         return Element("fp32", "its name: scales of 8-bit operands, which are kept in fp32", "name")
-    if fp8 and (loads.any("dot") or stores["cast"]):
+    product = any(use.any("dot") for use in uses.loads.values())  # whose result is not in 8 bits
+    if fp8 and (loads.any("dot") or stores["cast"] and not product):
         return Element("fp8e4nv", "the kernel is named for fp8", "name")
     return _float(name, loads, stores, converts, like)
 

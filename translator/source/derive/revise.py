@@ -12,7 +12,7 @@ from typing import Any
 import triton
 import triton.language as tl
 
-from translator.source.derive.element_types import HALF
+from translator.source.derive.element_types import FORMATS, HALF
 from translator.source.derive.evidence import Evidence
 from translator.source.derive.guess import Guess, Proposal
 from translator.source.derive.argument_origins import JitSource, Origin
@@ -196,11 +196,14 @@ def _large(at: _Place) -> Iterator[dict[str, Guess]]:
 
 
 def _products(at: _Place) -> Iterator[dict[str, Guess]]:
-    """Products that are added to integers: they are products of integers, all of whose operands have 8 bits."""
-    if "int32" in at.message:
-        loads = at.evidence.uses.loads
-        names = [n for n, g in at.proposal.arguments.items() if g.kind.startswith("*") and at.free(n)]
-        yield {n: Guess.pointer("i8", "its products are integers", "use") for n in names if loads[n].any("dot")}
+    """Operands of scaled products; and products that are added to integers: of integers, all of which have 8 bits."""
+    scaled = re.search(r"for (e4m3|e5m2|e2m1)\b", at.message)
+    if not scaled and "int32" not in at.message:
+        return
+    kind, why = (FORMATS[scaled.group(1)], f"in {scaled.group(1)}") if scaled else ("i8", "of integers")
+    loads = at.evidence.uses.loads
+    names = [n for n, guess in at.proposal.arguments.items() if guess.kind.startswith("*") and at.free(n)]
+    yield {n: Guess.pointer(kind, f"its products are {why}", "use") for n in names if loads[n].any("dot")}
 
 
 def _types(at: _Place) -> Iterator[dict[str, Guess]]:

@@ -39,7 +39,7 @@ class Use:
     """How often each kind of use occurs, and what goes with it.
 
     `kinds` counts: offset, stride, bound, tile, integer, bits, shift, condition, float, dot, dtype, called, is-none, tested,
-    static, with-loads (added to or multiplied with what is loaded), cast:TYPE (`to(...)` of the plain value), stored:NAME (copied to that pointer).
+    static, scale and format:TEXT (of a scaled product), with-loads (added to or multiplied with what is loaded), cast:TYPE (`to(...)` of the plain value), stored:NAME (copied to that pointer).
     `texts` and `numbers` are what it is compared with, `options` the texts that Triton takes where it is passed on.
     """
 
@@ -245,7 +245,9 @@ class _Reader:
                     self.mark(self.origins(item), "tile", plain=False)
         elif name in POINTER_MAKERS:
             self.block(name, operands, named)
-        elif name in ("dot", "dot_scaled"):
+        elif name == "dot_scaled":
+            self.scaled(function, operands, named)
+        elif name == "dot":
             for operand in operands[:2] + [named[k] for k in ("input", "other") if k in named]:
                 self.mark(self.origins(operand), "dot")
         elif name in _FLOAT_CALLS:
@@ -267,6 +269,17 @@ class _Reader:
             self.mark(self.origins(named["dtype"]), "dtype")
         elif name in ("zeros", "full") and len(operands) > (1 if name == "zeros" else 2):
             self.mark(self.origins(operands[-1]), "dtype")
+
+    def scaled(self, function: JitSource, operands: list[ast.expr], named: dict[str, ast.expr]) -> None:
+        """Both sides of a `dot_scaled`: an operand, its scales, and the format that it is in."""
+        for side, at in (("lhs", 0), ("rhs", 3)):
+            given = [named.get(side + name, operands[at + n] if at + n < len(operands) else None)
+                     for n, name in enumerate(("", "_scale", "_format"))]  # fmt: skip
+            operand, scale, kind = given
+            self.mark(self.origins(operand), "dot")
+            for text in self.constants(function, kind) if kind is not None else []:
+                self.mark(self.origins(operand), f"format:{text}")
+            self.mark(self.origins(scale), "scale")
 
     def cast(self, function: JitSource, operand: ast.expr, kind: ast.expr | None) -> None:
         value = self.flow._named(function, kind) if kind is not None else None
