@@ -151,7 +151,7 @@ def orders(pool: WorkerPool, kernel: dict, folder: Path) -> Iterator[Order]:
             excess.append(found[number] / min(found.values()) - 1)
         given = ", ".join(f"{name}={value}" for name, value in table["given"].items())
         mean = sum(excess) / len(excess) if excess else 0.0
-        yield Order(kernel["kernel"], kernel["target"], given, len(problems), *counts, round(mean, 3), len(missing))
+        yield Order(kernel["name"], kernel["target"], given, len(problems), *counts, round(mean, 3), len(missing))
 
 
 def in_words(found: list[Order]) -> str:
