@@ -19,7 +19,7 @@ from translator.frontend.cluster_rows import module_of
 from translator.ttgir.cta_parts import moved, stays
 from translator.ttgir.layouts import Bases, Blocked
 from translator.ttgir.module import Module
-from translator.ttgir.module_text import with_ctas, with_operand
+from translator.ttgir.module_text import definitions, of_layout, with_ctas, with_lines, with_operand
 from translator.ttgir.op import Op
 from translator.ttgir.parse import parse_module
 from translator.ttgir.types import Type
@@ -35,23 +35,16 @@ def with_tiles_as_used(module: Any) -> Any:
     changes = [*_loads(parsed), *_stores(parsed)]
     if not changes:
         return module
-    lines: list[str] = text.splitlines(keepends=True)
+    named, lines = definitions(text), dict(enumerate(text.splitlines(), 1))
     made: list[str] = []
     for number, (kind, ctas, ops) in enumerate(changes):
         alias, new = kind.layout, f"{kind.layout}_tile{number}"
-        definition = next(line for line in lines if line.startswith(f"{alias} = "))
-        made.append(with_ctas(definition.replace(alias, new, 1), lambda _, ctas=ctas: ctas))
+        made.append(with_ctas(f"{new} = {named[alias]}", lambda _, ctas=ctas: ctas))
         for op in ops:
-            line = lines[op.line - 1]
+            line = lines[op.line]
             through_pointers = op.name in (*_ACCESSES, "tt.load")
-            lines[op.line - 1] = _accessed(op, line, alias, new) if through_pointers else _of_type(line, kind, new)
-    first = next(i for i, line in enumerate(lines) if line.startswith("module"))
-    return module_of("".join([*lines[:first], *made, *lines[first:]]), module.context)
-
-
-def _of_type(line: str, kind: Type, alias: str) -> str:
-    """The line with tensors of another layout in place of those of type `kind`."""
-    return line.replace(kind.printed, kind.printed.replace(f"{kind.layout}>", f"{alias}>"))
+            lines[op.line] = _accessed(op, line, alias, new) if through_pointers else of_layout(line, kind, new)
+    return module_of(with_lines(lines.values(), made), module.context)
 
 
 def _accessed(op: Op, line: str, alias: str, new: str) -> str:

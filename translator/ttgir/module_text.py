@@ -7,15 +7,15 @@ place of another. Modules stay text because they go back to Triton, which takes 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from translator.ttgir.attributes import Attribute, parse_attribute
 from translator.ttgir.layouts import Bases, Linear, Wmma, layout_of, lists
 from translator.ttgir.op_text import VALUE, VALUES
 from translator.ttgir.op import Op
 from translator.ttgir.parse import parse_op
-from translator.ttgir.types import parse_type, split_top, types_in
+from translator.ttgir.types import Type, parse_type, split_top, types_in
 
 OPENING, CLOSING = "([{<", ")]}>"
 _OP_NAME = re.compile(rf'(?:{VALUE}(?::\d+)?(?:, {VALUE}(?::\d+)?)* = )?"?([a-z_0-9]+\.[a-z_0-9.]+)"?')
@@ -207,6 +207,18 @@ def _shared_otherwise(line: str, change: Callable[[Bases], Bases]) -> str:
         return line
     ctas = parse_attribute(f"{{{found.group()}}}").get("CGALayout")
     return f"{line[: found.start()]}CGALayout = {lists(change(ctas))}{line[found.end() :]}"
+
+
+def of_layout(line: str, kind: Type, alias: str) -> str:
+    """The line with tensors of another layout in place of those of type `kind`."""
+    return line.replace(kind.printed, replace(kind, layout=alias).printed)
+
+
+def with_lines(lines: Iterable[str], definitions: Iterable[str]) -> str:
+    """The module of these lines, with further definitions of layouts in front of it."""
+    lines = list(lines)
+    first = next(i for i, line in enumerate(lines) if line.startswith("module"))
+    return "\n".join([*lines[:first], *definitions, *lines[first:]]) + "\n"
 
 
 def with_tiles_of_all(text: str, bits: int) -> str:
