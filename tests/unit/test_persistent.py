@@ -79,6 +79,7 @@ MISTAKES = {
     "two of three tiles are left out": (LOOP, LOOP.replace("num_programs(0))", "num_programs(0) * 3)")),
     "tiles are done twice": (LOOP, LOOP.replace(", gl.num_programs(0))", ", 1)")),
     "the number of the program is that of its tile": ("o = tile", "o = gl.program_id(0)"),
+    "no loop": (LOOP, "tile = gl.program_id(0)\n    if count > 0:"),
     "one tile for each": (LOOP, "for tile in range(gl.program_id(0), gl.program_id(0) + 1):"),
 }
 
