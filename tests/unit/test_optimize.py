@@ -191,13 +191,20 @@ def test_what_only_times_can_choose_is_not_searched():
     request = TranslateRequest("k.py", "gfx950")
     searched, shown = rows_for(request, SPECS[0]), rows_for(request, SPECS[0], timed=True)
     assert searched == tuple(x for x in shown if x in searched)
-    assert {x.name for x in shown} - {x.name for x in searched} == {
-        "streamed",
-        "streamed-loads",
-        "per-xcd",
-        "persistent",
-        "persistent-2",
-    }
+    timed = {"streamed", "streamed-loads", "per-xcd", "persistent", "persistent-2"}
+    assert {x.name for x in shown} - {x.name for x in searched} == timed
+
+
+def test_programs_stay_where_there_are_more_tiles_than_compute_units_and_nothing_else_is_launched():
+    request, staying = TranslateRequest("k.py", "gfx950"), {"persistent", "persistent-2"}
+    shown = {x.name for x in rows_for(request, SPECS[0], timed=True)}
+    beside = rows_for(replace(request, fallback="general"), SPECS[0], timed=True)
+    assert shown - {x.name for x in beside} == staying
+    for tiles, left_out in ((257, set()), (256, staying)):
+        few = rows_for(request, replace(SPECS[0], grid=(tiles,)), timed=True)
+        assert shown - {x.name for x in few} == left_out
+    asked = replace(request, choices=choices_of(programs="persistent"))
+    assert rows_for(asked, replace(SPECS[0], grid=(1,)))
 
 
 @pytest.mark.compile

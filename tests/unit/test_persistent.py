@@ -10,6 +10,8 @@ import pytest
 from cluster_sources import SOURCES
 from test_module_launch_checks import ROWS, Tensor, _imported
 from translation_of import dedent, launch, tensor, translate, validated
+from triton.backends.compiler import GPUTarget
+from triton.runtime import driver
 
 from rules.targets import TARGETS
 from rules.timing import TIMINGS
@@ -77,6 +79,7 @@ MISTAKES = {
     "two of three tiles are left out": (LOOP, LOOP.replace("num_programs(0))", "num_programs(0) * 3)")),
     "tiles are done twice": (LOOP, LOOP.replace(", gl.num_programs(0))", ", 1)")),
     "the number of the program is that of its tile": ("o = tile", "o = gl.program_id(0)"),
+    "no loop": (LOOP, "tile = gl.program_id(0)\n    if count > 0:"),
     "one tile for each": (LOOP, "for tile in range(gl.program_id(0), gl.program_id(0) + 1):"),
 }
 
@@ -333,6 +336,45 @@ def test_launches_are_checked_as_host_code_makes_them(tmp_path: Path):
     path.write_text(made.text)
     with pytest.raises(ValueError, match="k: `.*` may overflow"):
         _imported(path).k[(2**12,)](x_ptr=Tensor(), y_ptr=Tensor(), apart=1, stride=2**15, BLOCK=64)
+
+
+class Argument:
+    """A tensor, as Triton sees one."""
+
+    dtype = "torch.float32"
+
+    def data_ptr(self) -> int:
+        return 4096
+
+
+class Recording:
+    """A driver of a GPU of 4 compute units that is not there, for Triton's own way from host code to a launch."""
+
+    def __init__(self):
+        self.grids: list = []
+        properties = {"multiprocessor_count": 4, "max_shared_mem": 1 << 16, "warpSize": 64}
+        loaded = (1, 2, 64, 0, 1024)
+        self.utils = types.SimpleNamespace(
+            get_device_properties=lambda device: properties, load_binary=lambda *given: loaded
+        )
+        self.get_current_device = self.get_current_stream = lambda *given: 0
+        self.get_current_target = lambda: GPUTarget("hip", "gfx942", 64)
+
+    def launcher_cls(self, source, metadata):
+        return lambda x, y, z, stream, function, *given: self.grids.append(((x, y, z), given[-1]))
+
+
+@pytest.mark.compile
+def test_triton_launches_what_there_is_room_for(tmp_path: Path, monkeypatch):
+    """Also where the number of tiles is a compile-time 1 for Triton, or divisible by 16."""
+    made = translate(tmp_path, SOURCE, spec_of(4), target="gfx942", **chosen(PERSISTENT))
+    (tmp_path / "staying.py").write_text(made.text)
+    recording = Recording()
+    monkeypatch.setattr(driver, "_active", recording)
+    kernel = _imported(tmp_path / "staying.py").doubled
+    for tiles in (6, 1, 32):
+        kernel[lambda meta, tiles=tiles: (tiles * meta["B"] // 64,)](Argument(), Argument(), 3, B=64, num_warps=1)
+    assert recording.grids == [((4, 1, 1), 6), ((1, 1, 1), 1), ((4, 1, 1), 32)]
 
 
 @pytest.mark.compile

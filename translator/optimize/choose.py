@@ -15,8 +15,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rules.targets import target as target_row
+from rules.timing import TIMINGS
 from translator.choices.chosen import Choices
 from translator.cycles.prediction import Walked
+from translator.cycles.spread import compute_units
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.lowering.compile import Lowered
 from translator.optimize.candidates import candidates, two_waves
@@ -61,16 +63,18 @@ def make_choices(request: TranslateRequest, pool: "WorkerPool") -> TranslateRequ
 
 
 def rows_for(request: TranslateRequest, spec: LaunchSpec, timed: bool = False) -> tuple[Choices, ...]:
-    """What the rows that can pay for a launch choose. No clusters and no programs that stay beside a fallback, which launches one
-    workgroup for each program.
+    """What the rows that can pay for a launch choose. No clusters and no programs that stay beside a fallback, which launches one workgroup
+    for each program; none that stay where there are no more tiles than compute units.
 
     timed: with rows that predicted cycles cannot choose.
     """
-    found = candidates(target_row(request.target), int(spec.options.get("num_warps", 4)), request.asked, timed)
-    several = ("num-ctas", "programs")
-    return (
-        found if request.fallback is None else tuple(x for x in found if not any(n in several for n, _ in x.overrides))
-    )
+    row = target_row(request.target)
+    found = candidates(row, int(spec.options.get("num_warps", 4)), request.asked, timed)
+    left_out = {"num-ctas", "programs"} if request.fallback is not None else set()
+    few = spec.grid and math.prod(spec.grid) <= compute_units(row, TIMINGS[row.name])
+    if few and "programs" not in dict(request.asked.overrides):
+        left_out.add("programs")
+    return tuple(x for x in found if not left_out & dict(x.overrides).keys())
 
 
 def try_candidates(

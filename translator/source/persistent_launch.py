@@ -23,7 +23,7 @@ PER_UNIT = "programs_per_unit"
 @dataclass(frozen=True)
 class Persistent:
     """count: the parameter of a kernel with the number of tiles; per_unit: programs that are launched for each compute unit at most; call:
-    line and column of the call that does one tile."""
+    line and column of the call that does one tile, (0, 0) where a hand has written it otherwise."""
 
     count: str
     per_unit: int
@@ -50,9 +50,10 @@ def persistent_launch(loaded: LoadedKernel) -> Persistent | None:
     loops = [n for n in kernel.body if isinstance(n, ast.For)]
     inside = [s.value for s in (loops[0].body if loops else ()) if isinstance(s, ast.Expr)]
     calls = [n for n in inside if isinstance(n, ast.Call)]
-    if not counts or not per_unit or not calls:
+    if not counts or not per_unit:
         return None
-    return Persistent(counts[-1], int(per_unit[-1]), (calls[0].lineno, calls[0].col_offset + 1))
+    call = (calls[0].lineno, calls[0].col_offset + 1) if calls else (0, 0)
+    return Persistent(counts[-1], int(per_unit[-1]), call)
 
 
 def within_tile(assembly: str, loaded: LoadedKernel, found: Persistent) -> str:
