@@ -24,7 +24,7 @@ def test_lanes_copy_what_the_tensor_data_mover_could(tmp_path):
     assert "async_copy.global_to_shared" in by_lanes and "tdm" not in by_lanes
 
 
-@pytest.mark.parametrize("depth", ["2", "3"])
+@pytest.mark.parametrize("depth", ["2", pytest.param("3", marks=pytest.mark.slow)])
 def test_loops_of_any_length_are_right(tmp_path, depth: str):
     written(tmp_path, LANES.replacing(depth=depth))
     files = str(tmp_path / "source.py"), str(tmp_path / "output.py")

@@ -231,6 +231,19 @@ MATRIX = [
     ("gfx942", "v_mfma_i32_16x16x32_i8", 16),
     ("gfx1201", "v_wmma_f32_16x16x16_fp8_fp8", 8),
     ("gfx1100", "v_wmma_i32_16x16x16_iu8", 32),
+    ("gfx1250", "v_wmma_f32_16x16x32_bf16", 8),
+    ("gfx1250", "v_wmma_f32_16x16x64_fp8_bf8", 4),
+    ("gfx1250", "v_wmma_i32_16x16x64_iu8", 16),
+    (
+        "gfx1250",
+        "v_wmma_scale_f32_16x16x128_f8f6f4 v[0:7], v[8:15], v[16:23], v[0:7], v24, v25 matrix_a_fmt:MATRIX_FMT_FP4",
+        8,
+    ),
+    (
+        "gfx1250",
+        "v_wmma_scale_f32_16x16x128_f8f6f4 v[0:7], v[8:15], v[16:23], v[0:7], v24, v25 matrix_a_fmt:MATRIX_FMT_FP4 matrix_b_fmt:MATRIX_FMT_FP4",
+        4,
+    ),
 ]
 
 
