@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from translator.general.box import Point, neighbours
 from translator.general.trials import WARPS, Tools, with_sizes
-from translator.layout.size_range import SizeRange
+from translator.layout.size_range import RoomBound, SizeRange
 from translator.rewrite.contracts import shape_parameters
 from translator.rewrite.kernel_family import KernelVersion
 from translator.source.launch_spec import LaunchSpec
@@ -22,12 +22,14 @@ MOST_TEXTS = 3  # beside that of the launch: each takes a search
 
 
 def with_other_texts(
-    found: list[KernelVersion], alone: Callable[[LaunchSpec], KernelVersion | None], tools: Tools
+    found: list[KernelVersion],
+    alone: Callable[[LaunchSpec, Sequence[KernelVersion]], KernelVersion | None],
+    tools: Tools,
 ) -> list[KernelVersion]:
     """The versions of a launch, with those for sizes within a factor of two of its own, and for other numbers of warps, that they do
-    not hold for.
+    not hold for, but for want of LDS.
 
-    alone: gives the version for other sizes.
+    alone: gives the version for other sizes, beside those that there are.
     """
     first = found[0]
     tiles = tile_sizes([first])
@@ -43,7 +45,7 @@ def with_other_texts(
         if tools.trace(spec) is None:
             continue
         told = ", ".join(f"{name}={value}" for name, value in sizes.items())
-        other = alone(replace(spec, id=f"{first.spec.id} with {told}"))
+        other = alone(replace(spec, id=f"{first.spec.id} with {told}"), texts)
         if other is not None:
             texts.append(_told_whole(other, names, point))
     if len(texts) == 1:
@@ -73,9 +75,9 @@ def _told_whole(version: KernelVersion, names: Sequence[str], own: Point) -> Ker
 
 
 def takes(version: KernelVersion, sizes: dict[str, int]) -> bool:
-    """Whether a version holds for sizes."""
+    """Whether a version holds for sizes, or would if there were more LDS: rings that find no room are no reason for a text without them."""
     inside = all(sizes[size.name] in size for size in version.holds_for if size.name in sizes)
-    return inside and all(bound.holds(sizes) for bound in version.bounds)
+    return inside and all(bound.holds(sizes) for bound in version.bounds if not isinstance(bound, RoomBound))
 
 
 def tile_sizes(versions: Sequence[KernelVersion]) -> list[str]:
