@@ -160,13 +160,12 @@ class _Search:
     def near(self) -> tuple[Region, Layouts] | str:
         """The largest region around the launches whose layouts are given, of translations that do without ever more of what sizes decide.
 
-        These end where all is good that Triton takes, up to a factor of four away in one size, and in the region, up to a factor of two.
-        Otherwise those count that have most in their region, and then most that is good.
+        Those count that have most of what is around in their region, and then most that is good up to a factor of four away in one size.
         """
         tried = list(dict.fromkeys(p for point in self.points for p in neighbours(point, self.limits)))
-        far = [other for point in self.points for other in far_alone(point, self.limits)]
-        every = list(dict.fromkeys([*tried, *far]))
+        every = list(dict.fromkeys([*tried, *(far for p in self.points for far in far_alone(p, self.limits))]))
         taken = [p for p in every if all(self.trials.trace(i, p) is not None for i in range(len(self.given)))]
+        around = set(tried) & set(taken)
         keys = [(i, point) for i in range(len(self.given)) for point in every]
         best: tuple[tuple[int, int], State, tuple[Region, Layouts]] | None = None
         missing = ""
@@ -175,14 +174,15 @@ class _Search:
                 self.trials.start(keys, start)
             self.forget()
             good = sum(map(self.good, taken))
-            found = self._near(tried) if best is None or good >= best[0][1] else None
+            promising = best is None or good >= best[0][1] or sum(map(self.good, around)) > best[0][0]
+            found = self._near(tried) if promising else None
             missing = missing or self.missing
             if found is None:
                 continue
-            rank = sum(map(found[0].holds, set(tried) & set(taken))), good
+            rank = sum(map(found[0].holds, around)), good
             if best is None or rank > best[0]:
                 best = rank, self.trials.state, found
-            if good == len(taken) and rank[0] == len(set(tried) & set(taken)):
+            if good == len(taken) and rank[0] == len(around):
                 break
         if best is None:
             return NO_FORMULA if not missing else f"{NO_FORMULA} ({missing})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from translator.general.box import Region
 from translator.general.general_kernels import DEPTH_DIFFERS, NO_FORMULA, GeneralLayouts, general_layouts
@@ -20,6 +21,7 @@ from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.kernel_family import KernelVersion
 from translator.rewrite.merge import joined
 from translator.rewrite.standalone import told_beside
+from translator.rewrite.unit import Synthesized
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.elements import bits_of
 
@@ -40,7 +42,7 @@ def general_versions(
         why, found = (found, []) if isinstance(found, str) else ("", found)
         if len(own) == 1:
             first = versions[own[0]]
-            found = with_other_texts(found or [first], lambda spec: _alone(first, spec, lanes, tools), tools)
+            found = with_other_texts(found or [first], partial(_alone, first, lanes, tools), tools)
             found = found if len(found) > 1 or not why else []
         for i, version in zip(own, found):
             out[i] = version
@@ -52,14 +54,19 @@ def general_versions(
     return [*out, *more], tuple(notes)
 
 
-def _alone(version: KernelVersion, spec: LaunchSpec, lanes: int, tools: Tools) -> KernelVersion | None:
-    """A version for other sizes with a general text of its own, or for these alone; None where they are refused."""
+def _alone(
+    version: KernelVersion, lanes: int, tools: Tools, spec: LaunchSpec, beside: Sequence[KernelVersion]
+) -> KernelVersion | None:
+    """A version for other sizes with a general text of its own, or for these alone; None where they are refused. beside: the other
+    texts of the kernel."""
     other = _other(spec, tools)
     if other is None:
         return None
     emitted, traced = other
     version = replace(version, spec=spec, emitted=emitted, num_warps=traced.num_warps, apart=True)
-    found = _general([version], [traced], lanes, tools, brief=True)
+    needed = {name: value for v in beside for name, (value, _) in v.emitted.record.globals_needed.items()}
+    functions = {name: value for name, value in needed.items() if isinstance(value, Synthesized)}
+    found = _general([version], [traced], lanes, replace(tools, functions=functions), brief=True)
     return version if isinstance(found, str) else found[0]
 
 
@@ -153,7 +160,11 @@ def _with_layouts(
     stages = () if tools.depth is None else tools.depth.ranges
     written = [
         replace(
-            v, emitted=as_written(m, region, WARPS, tools.depth), holds_for=shared, stages=stages, bounds=region.bounds
+            v,
+            emitted=as_written(m, region, WARPS, tools.depth, tools.functions),
+            holds_for=shared,
+            stages=stages,
+            bounds=region.bounds,
         )
         for v in (*versions, *more)
         for m in [made[v.spec.id]]

@@ -1,4 +1,4 @@
-"""Texts of a kernel for sizes near those of its launch that the text of the launch does not hold for.
+"""Texts of a kernel for other numbers of warps than that of its launch, where the text of the launch does not hold for them.
 
 Triton's passes pipeline a loop for some sizes and not for others, or copy other tiles to LDS: no layout makes one text of these. Each text
 has limits of its own, and the kernel picks the one whose limits hold.
@@ -6,34 +6,34 @@ has limits of its own, and the kernel picks the one whose limits hold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from translator.general.box import Point, neighbours
+from translator.general.box import Point
 from translator.general.trials import WARPS, Tools, with_sizes
-from translator.layout.size_range import SizeRange
+from translator.layout.size_range import RoomBound, SizeRange
 from translator.rewrite.contracts import shape_parameters
 from translator.rewrite.kernel_family import KernelVersion
 from translator.source.launch_spec import LaunchSpec
 
 MOST_WARPS = 16
-LARGEST_TILE = 65536  # elements along one dimension
 MOST_TEXTS = 3  # beside that of the launch: each takes a search
 
 
 def with_other_texts(
-    found: list[KernelVersion], alone: Callable[[LaunchSpec], KernelVersion | None], tools: Tools
+    found: list[KernelVersion],
+    alone: Callable[[LaunchSpec, Sequence[KernelVersion]], KernelVersion | None],
+    tools: Tools,
 ) -> list[KernelVersion]:
-    """The versions of a launch, with those for sizes within a factor of two of its own, and for other numbers of warps, that they do
-    not hold for.
+    """The versions of a launch, with those for other numbers of warps that they do not hold for, but for want of LDS.
 
-    alone: gives the version for other sizes.
+    alone: gives the version for other sizes, beside those that there are.
     """
     first = found[0]
     tiles = tile_sizes([first])
     own = (*(first.spec.constexprs[name] for name in tiles), first.num_warps)
     names, texts = (*tiles, WARPS), [_told_whole(first, (*tiles, WARPS), own)]
-    for point in _near(own):
+    for point in _other_warps(own):
         if len(texts) > MOST_TEXTS:
             break
         sizes = dict(zip(names, point))
@@ -43,7 +43,7 @@ def with_other_texts(
         if tools.trace(spec) is None:
             continue
         told = ", ".join(f"{name}={value}" for name, value in sizes.items())
-        other = alone(replace(spec, id=f"{first.spec.id} with {told}"))
+        other = alone(replace(spec, id=f"{first.spec.id} with {told}"), texts)
         if other is not None:
             texts.append(_told_whole(other, names, point))
     if len(texts) == 1:
@@ -57,12 +57,10 @@ def with_other_texts(
     return [texts[0], *beside, *texts[1:]]
 
 
-def _near(own: Point) -> Iterator[Point]:
-    """Other numbers of warps, then sizes within a factor of two, nearest first."""
-    warps = [1 << i for i in range(MOST_WARPS.bit_length())]
-    yield from ((*own[:-1], w) for w in sorted(warps, key=lambda w: (abs(w.bit_length() - own[-1].bit_length()), w)))
-    limits = [(2, LARGEST_TILE)] * (len(own) - 1) + [(1, MOST_WARPS)]
-    yield from sorted(neighbours(own, limits), key=lambda point: sum(a != b for a, b in zip(point, own)))
+def _other_warps(own: Point) -> list[Point]:
+    """The same tiles with other numbers of warps, nearest first: what an autotuner's configurations mostly differ in."""
+    warps = (1 << i for i in range(MOST_WARPS.bit_length()))
+    return [(*own[:-1], w) for w in sorted(warps, key=lambda w: (abs(w.bit_length() - own[-1].bit_length()), w))]
 
 
 def _told_whole(version: KernelVersion, names: Sequence[str], own: Point) -> KernelVersion:
@@ -73,9 +71,9 @@ def _told_whole(version: KernelVersion, names: Sequence[str], own: Point) -> Ker
 
 
 def takes(version: KernelVersion, sizes: dict[str, int]) -> bool:
-    """Whether a version holds for sizes."""
+    """Whether a version holds for sizes, or would if there were more LDS: rings that find no room are no reason for a text without them."""
     inside = all(sizes[size.name] in size for size in version.holds_for if size.name in sizes)
-    return inside and all(bound.holds(sizes) for bound in version.bounds)
+    return inside and all(bound.holds(sizes) for bound in version.bounds if not isinstance(bound, RoomBound))
 
 
 def tile_sizes(versions: Sequence[KernelVersion]) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from translator.general.box import Point
@@ -14,6 +14,7 @@ from translator.general.ring_depth import RingDepth, STAGES_TRIED, with_stages
 from translator.memory.traced_launch import TracedLaunch
 from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.merge import merge_plain
+from translator.rewrite.unit import Synthesized
 from translator.source.launch_spec import LaunchSpec
 
 WARPS = "num_warps"
@@ -45,11 +46,13 @@ class Given:
 @dataclass(frozen=True)
 class Tools:
     """trace: traces a launch. write: translates a traced launch in which the given pointer variables have a base that moves.
-    Both give None for what is refused. depth: what gives the depth of rings, which is then left out of translations."""
+    Both give None for what is refused. depth: what gives the depth of rings, which is then left out of translations. functions: those
+    that other texts of the kernel have, by their names."""
 
     trace: Callable[[LaunchSpec], TracedLaunch | None]
     write: Callable[[TracedLaunch, Moved], EmittedKernel | None]
     depth: RingDepth | None = None
+    functions: Mapping[str, Synthesized] = field(default_factory=dict)
 
     @property
     def remembering(self) -> Tools:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from translator.facts.kernel_facts import words_of
 from translator.general.box import Region
@@ -95,25 +96,45 @@ class Spelled:
         return next((name for name, known in self.functions.items() if known == function), function.name)
 
 
-def named_functions(layouts: Iterable[GeneralLayout], more: Iterable[str], taken: Set[str]) -> dict[str, Synthesized]:
-    """The functions that layouts call, each by a name that is its own. more: other functions of this module that are called."""
+def named_functions(
+    layouts: Iterable[GeneralLayout],
+    more: Iterable[str],
+    taken: Set[str],
+    known: Mapping[str, Synthesized] = MappingProxyType({}),
+) -> dict[str, Synthesized]:
+    """The functions that layouts call, each by a name that is its own. more: other functions of this module that are called; known:
+    those of other texts of the kernel, by their names."""
     rules = (rule for layout in layouts for rule in layout.rules if not rule.module)
     texts = dict.fromkeys(Synthesized(rule.name, rule.text) for rule in rules)
     names = frozenset(more).union(*(layout.functions for layout in layouts))
     texts |= dict.fromkeys(Synthesized(name, _FUNCTIONS[name]) for name in names)
     out: dict[str, Synthesized] = {}
     for function in sorted(texts, key=lambda function: (function.name, function.text)):
-        out[numbered(function.name, lambda name: name in taken or name in out)] = function
+        out[numbered(function.name, lambda name: name in taken or name in out or _differs(function, name, known))] = (
+            function
+        )
     return out
 
 
-def as_written(general: GeneralLayouts, region: Region, warps: str, depth: RingDepth | None = None) -> EmittedKernel:
+def _differs(function: Synthesized, name: str, known: Mapping[str, Synthesized]) -> bool:
+    """Whether a name stands for another function."""
+    return name in known and known[name] != function.called(name)
+
+
+def as_written(
+    general: GeneralLayouts,
+    region: Region,
+    warps: str,
+    depth: RingDepth | None = None,
+    known: Mapping[str, Synthesized] = MappingProxyType({}),
+) -> EmittedKernel:
     """A kernel with formulas for its layouts; the header says for which sizes. warps: the name of the number of warps. depth: what
-    gives that of its rings, where its text does not."""
+    gives that of its rings, where its text does not. known: functions that other texts of the kernel have, by their names.
+    """
     base, layouts = general.emitted, general.layouts
     laid_out, fn = base.kernel.laid_out, base.kernel.fn
     taken = words_of(fn.file_name or "", fn.src)
-    spelled = Spelled(warps, named_functions(layouts.values(), () if depth is None else ("at_most",), taken))
+    spelled = Spelled(warps, named_functions(layouts.values(), () if depth is None else ("at_most",), taken, known))
     added = (*([depth.definition(general.rings, spelled)] if depth is not None else []), *laid_out.added)
     constants = tuple((name, layout.written(spelled)) for name, layout in layouts.items())
     laid_out = replace(laid_out, constants=constants, added=added)
