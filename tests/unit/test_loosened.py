@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 
 import pytest
 
@@ -10,12 +9,13 @@ from fixture_set import ROOT
 from translator.frontend.anchors import Anchors, PlacedOp, TensorType
 from translator.general.layout_roles import classes, loosened, roles, told_apart
 from translator.general.rule_texts import chained_cores
-from translator.general.trials import alike, with_sizes
+from translator.general.converted_texts import in_words_of
+from translator.general.trials import with_sizes
 from translator.layout.gluon_values import of_gluon
 from translator.layout.parametric import Entry
 from translator.memory.traced_launch import TracedLaunch
 from translator.request import TranslateRequest
-from translator.rewrite.emitted import LaidOut
+from translator.rewrite.emitted import EmittedFunction, EmittedKernel, LaidOut
 from translator.rewrite.gluon_function import parsed
 from translator.rewrite.layout_constants import with_constants
 from translator.source.launch_spec import read_launches
@@ -24,6 +24,11 @@ from translator.ttgir.layouts import Blocked, DotOperand, Mfma
 
 ROWS = Blocked((1, 4), (4, 16), (4, 1), (1, 0))
 OWN, WARPS_BESIDE, ONE_WARP = (64, 128, 64, 4), (64, 64, 64, 4), (32, 32, 64, 1)
+
+
+def alike(one: EmittedKernel, other: EmittedKernel) -> bool:
+    """Whether one text stands for both but for layouts, and where values are converted to these."""
+    return in_words_of(one, other) is not None
 
 
 def launched(*ops: tuple[str, int, str]) -> TracedLaunch:
@@ -39,7 +44,7 @@ def test_arithmetic_on_indices_lies_anywhere_but_beside_what_was_chosen():
         ("arith.addi", 1, "i32"),
         ("arith.mulf", 2, "f32"),
     ]
-    loose = loosened(launched(*every))
+    loose = loosened(launched(*every), False)
     assert [op.name for op in loose.anchors.ops] == ["tt.load", "tt.splat", "arith.mulf"]
     assert not loose.operands_in_lds and loose.loose
 
@@ -64,7 +69,7 @@ def test_attention_with_other_operands_in_lds_has_one_text(attention):
     exact = write(launches[0], frozenset())
     moved = frozenset(key for key, moves in exact.moving.items() if moves)
     assert not alike(exact, write(launches[1], moved)), "nothing to be loosened"
-    loose = [loosened(launch) for launch in launches]
+    loose = [loosened(launch, False) for launch in launches]
     known = classes(list(map(roles, loose)))
     own, *others = (write(told_apart(launch, known), moved) for launch in loose)
     assert all(alike(own, other) for other in others)
@@ -73,7 +78,8 @@ def test_attention_with_other_operands_in_lds_has_one_text(attention):
 def test_operands_of_a_product_are_read_in_any_order():
     def product(text: str):
         function = parsed(f"def kernel(a, b, c):\n    gl.store(c, {text})\n")
-        return SimpleNamespace(kernel=SimpleNamespace(laid_out=LaidOut(function, (("mma", None),))), helpers=[])
+        laid_out = LaidOut(function, (("mma", Mfma(4, (32, 32, 16), True, (2, 2))),))
+        return EmittedKernel(EmittedFunction(function, None, laid_out=laid_out), [])
 
     plain = product("cdna4.mfma(a, b, c)")
     assert alike(plain, product("cdna4.mfma(a, b, acc=c)"))

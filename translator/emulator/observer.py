@@ -11,7 +11,6 @@ from translator.emulator.emulator_request import Stopped
 from translator.emulator.emulator_session import Session
 from translator.emulator.sides import Side, end_of, start_of
 from translator.emulator.run_verdict import SideResult, Verdict, judge
-from translator.ttgir.parse import parse_module
 from translator.validate.compare import compare
 from translator.validate.inputs import Tensor
 from translator.validate.memory import Memory
@@ -26,7 +25,7 @@ class EmulatedLaunch:
     def __init__(self, session: Session, source: Side, translation: Side, seconds: float):
         self.session, self.source, self.translation = session, source, translation
         self.end = time.monotonic() + seconds
-        self.slack = APPROXIMATION if parse_module(source.built["ttgir"]).has(*APPROXIMATE) else 0.0
+        self.slack = APPROXIMATION if source.module.has(*APPROXIMATE) else 0.0
         self.ran = self.left_out = 0
         self.not_held = ""  # why inputs cannot be in the emulator's memory
         self.decided: Verdict | None = None  # a verdict that no more inputs change

@@ -23,9 +23,10 @@ _SCALED = ("a", "b", "a_format", "b_format", "acc")
 _PRODUCTS = dict.fromkeys(("mfma", "wmma", "dot_fma"), ("a", "b", "acc")) | {"multiply_fp8": _SCALED}
 
 
-def in_words_of(own: EmittedKernel, other: EmittedKernel) -> EmittedKernel | None:
+def in_words_of(own: EmittedKernel, other: EmittedKernel, exact: bool = False) -> EmittedKernel | None:
     """A translation with the layouts that have names in another one, by these names; None where the two differ in more than what
-    layouts are, where values are converted to these, and what is checked before a launch."""
+    layouts are, where values are converted to these, and what is checked before a launch. exact: no layout stands for two.
+    """
     mine, theirs = own.kernel.laid_out, other.kernel.laid_out
     if mine is None or theirs is None or mine.added != theirs.added or _helpers(own) != _helpers(other):
         return None
@@ -33,7 +34,7 @@ def in_words_of(own: EmittedKernel, other: EmittedKernel) -> EmittedKernel | Non
         return other if _names(mine) == _names(theirs) else None
     if not same(without_conversions(mine.function), without_conversions(theirs.function)):
         return None
-    layouts = _layouts_by_name(mine, theirs)
+    layouts = _layouts_by_name(mine, theirs, exact)
     if layouts is None:
         return None
     return replace(other, kernel=replace(other.kernel, laid_out=replace(theirs, constants=tuple(layouts.items()))))
@@ -71,8 +72,8 @@ def _in_order(args: Sequence[cst.Arg], parameters: Sequence[str]) -> tuple[cst.A
     return (*operands, *named.values())
 
 
-def _layouts_by_name(mine: LaidOut, theirs: LaidOut) -> dict[str, Layout] | None:
-    """The layouts of a translation by the names of another one; None where one has no counterpart."""
+def _layouts_by_name(mine: LaidOut, theirs: LaidOut, exact: bool) -> dict[str, Layout] | None:
+    """The layouts of a translation by the names of another one; None where one has no counterpart, or, if `exact`, several."""
     known, given = dict(theirs.constants), dict(mine.constants)
     told = {node.value for node in walk(without_conversions(mine.function)) if isinstance(node, cst.Name)}
     beside: dict[str, Counter[Layout]] = {}
@@ -85,7 +86,8 @@ def _layouts_by_name(mine: LaidOut, theirs: LaidOut) -> dict[str, Layout] | None
             out[name] = known.get(name)
         elif name in beside:
             found = beside[name]
-            out[name] = found.most_common(1)[0][0] if len(found) == 1 or not isinstance(layout, DotOperand) else None
+            one = len(found) == 1 or not exact and not isinstance(layout, DotOperand)
+            out[name] = found.most_common(1)[0][0] if one else None
     for name, layout in given.items():  # products of which only operands are named
         if name not in out:
             operands = {p.parent for n, x in given.items() if isinstance(x, DotOperand) and x.parent == layout and isinstance(p := out.get(n), DotOperand)}  # fmt: skip

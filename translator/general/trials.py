@@ -140,7 +140,7 @@ class Trials:
         if (i, point) not in self.found:
             traced = self.trace(i, point)
             emitted = None if traced is None else self._written(traced, i, None)
-            self.found[i, point] = None if emitted is None else in_words_of(self.own[i], emitted)
+            self.found[i, point] = self._in_words(i, emitted)
         return self.found[i, point]
 
     def staged(self, i: int, point: Point, stages: int = STAGES_TRIED[-1]) -> EmittedKernel | None:
@@ -149,8 +149,12 @@ class Trials:
             traced = self.trace(i, point)
             traced = None if traced is None else self.tools.trace(with_stages(traced.spec, stages))
             emitted = None if traced is None else self._written(traced, i, None)
-            self.deeper[i, point, stages] = None if emitted is None else in_words_of(self.own[i], emitted)
+            self.deeper[i, point, stages] = self._in_words(i, emitted)
         return self.deeper[i, point, stages]
+
+    def _in_words(self, i: int, emitted: EmittedKernel | None) -> EmittedKernel | None:
+        """A translation with the names of layouts that the launch with number `i` has; None where it has another text."""
+        return None if emitted is None else in_words_of(self.own[i], emitted, self.loose is Loose.NOTHING)
 
     def good(self, point: Point) -> bool:
         return all(self.at(i, point) is not None for i in range(len(self.given)))
