@@ -60,6 +60,7 @@ def test_what_counts_as_wrong():
     assert not Outcome("refused", "k is translated for BLOCK=64").unnamed
 
 
+@pytest.mark.slow
 def test_a_file_that_is_wrong_for_other_launches_is_found(tmp_path: Path):
     unit = unit_of("vector_add/fp32")
     with WorkerPool(1, timeout=SECONDS) as pool:

@@ -7,6 +7,7 @@ import textwrap
 
 import pytest
 
+from slow_rows import slow
 from translator.capture.commands import resolve_command
 from translator.capture.pretended_device import pretended_device
 from translator.capture.tensors import tensor_argument, value_range
@@ -197,7 +198,7 @@ def test_a_program_that_fails_keeps_what_it_launched(tmp_path):
     [
         ("os.kill(os.getpid(), 9)", "ended by signal 9"),
         ("os._exit(0)", "left at once with status 0"),
-        ("os.kill(os.getppid(), 2)\n    time.sleep(60)", "interrupted"),
+        slow(("os.kill(os.getppid(), 2)\n    time.sleep(60)", "interrupted")),
         ("os.kill(os.getppid(), 2)\n    os.kill(os.getpid(), 2)", "interrupted"),
     ],
     ids=["killed", "exit", "interrupted", "control-c"],

@@ -211,6 +211,7 @@ def test_classes_functions_and_layouts(own):
     assert plain.constexprs["num_warps"] == 4 and plain.options == {"num_warps": 4, "maxnreg": 128}
 
 
+@pytest.mark.slow
 def test_classes_of_a_captured_launch_are_loaded(own):
     """One text for each: device code does not see which class a launch gives."""
     specs = [spec.as_json() for spec in own[1][:3]]

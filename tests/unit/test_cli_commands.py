@@ -240,6 +240,7 @@ def test_a_bug_outside_the_children_has_status_3(folder, capfd, monkeypatch):
     assert "this is a bug in gluonize" in err and "ZeroDivisionError" in err and "gluonize 0." in err
 
 
+@pytest.mark.slow
 def test_a_time_limit_is_a_failure(folder, capfd):
     write_launches(folder, launch("s", "slow_kernel"))
     assert quick("translate", "scale.py", "-t", "gfx950", "-l", "l.json", "--timeout", "1") == 1

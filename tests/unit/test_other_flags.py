@@ -74,6 +74,7 @@ def test_a_flag_may_need_the_pointers_that_it_is_about(tmp_path):
 
 
 @pytest.mark.compile
+@pytest.mark.slow
 def test_both_sides_are_in_one_kernel(tmp_path):
     result = translate(tmp_path, NOT_NONE, act(), target=TARGET, general=True)
     assert "in no translated launch" not in result.text and result.text.count("def act(") == 1

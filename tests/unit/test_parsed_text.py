@@ -7,11 +7,14 @@ import gc
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from translator.source.parsed_text import parsed_text
 
 TEXT = "def f(x):\n    return (x + (1 * (2 - (3 // x))))\n" * 40
 
 
+@pytest.mark.slow
 def test_threads_read_trees_at_a_time():
     """Collections while a tree is made let other threads go on."""
     expected, before = ast.dump(ast.parse(TEXT)), gc.get_threshold()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from cluster_sources import SOURCES
 from test_module_launch_checks import ROWS, Tensor, _imported
+from slow_rows import slow_but
 from translation_of import dedent, launch, tensor, translate, validated
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
@@ -66,7 +67,7 @@ def judged(folder: Path, text: str, spec: LaunchSpec, target: str = "gfx950") ->
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("target", ["gfx950", "gfx1201"])
+@pytest.mark.parametrize("target", slow_but(["gfx950", "gfx1201"]))
 @pytest.mark.parametrize("programs", [1, 7, 64])
 def test_each_program_has_several_tiles(target: str, programs: int, tmp_path: Path):
     text = validated(tmp_path, SOURCE, spec_of(programs), target, **chosen(PERSISTENT))
@@ -85,7 +86,7 @@ MISTAKES = {
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("what", MISTAKES)
+@pytest.mark.parametrize("what", slow_but(MISTAKES, 3))
 def test_mistakes_are_found(what: str, tmp_path: Path):
     spec = spec_of(9)
     right = validated(tmp_path, SOURCE, spec, "gfx950", **chosen(PERSISTENT))
@@ -123,7 +124,7 @@ def test_which_tiles_each_program_has_is_computed(high: str, step: str, found: s
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("target", ["gfx942", "gfx950", pytest.param("gfx1250", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("target", slow_but(["gfx950", "gfx942", "gfx1250"]))
 def test_a_product_is_computed_tile_by_tile(target: str, tmp_path: Path):
     """With neighbours on one XCD, where there are several: a tile is dealt as a program would be."""
     spec = read_launches(str(MATMUL / "launches.json"))[0]
@@ -139,6 +140,7 @@ def test_a_product_is_computed_tile_by_tile(target: str, tmp_path: Path):
 
 
 @pytest.mark.compile
+@pytest.mark.slow
 def test_the_number_is_kept_where_a_loop_counts_tiles_too(tmp_path: Path):
     """A loop that does not begin at 0 has a counter, which is called `tile` in kernels without such a number."""
     text = (MATMUL / "kernel.py").read_text()

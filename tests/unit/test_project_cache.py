@@ -218,6 +218,7 @@ def test_a_cached_run_gives_the_same_bytes_and_a_changed_source_others(tmp_path)
 
 
 @pytest.mark.compile
+@pytest.mark.slow
 def test_parallel_runs_of_one_translation(tmp_path):
     (tmp_path / "scale.py").write_text(SOURCE)
     (tmp_path / "factor.py").write_text("import triton.language as tl\n\nFACTOR = tl.constexpr(2)\n")

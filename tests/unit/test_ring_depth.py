@@ -67,6 +67,7 @@ def test_a_depth_that_follows_from_nothing_is_none():
     assert found("gfx950", others=lambda spec: None) is None
 
 
+@pytest.mark.slow
 def test_a_depth_that_the_source_asks_for_is_a_number():
     """As with `tl.range(..., num_stages=2)`: whatever the launch says, there are two."""
     emitted, _ = written("gfx950", SPEC)
