@@ -34,6 +34,7 @@ from translator.source.launch_spec import LaunchSpec, read_launches  # noqa: E40
 TRANSLATE, LOWER = "translator.translation:translate_kernel", "translator.lowering.jobs:lower_file"
 VALIDATE = "translator.validate:validate_launch"
 MARGIN = 1.02  # instructions of the general kernel over those of one made for the configuration
+STATUSES = ("right", "wrong", "refused", "failed", "not validated")
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ class Figures:
     def line(self) -> str:
         ratios = [o.general / o.exact for o in self.outcomes if o.exact and o.general]
         worst = f"{max(ratios):.2f}" if ratios else "-"
-        counts = [self.count(status) for status in ("right", "wrong", "refused", "failed", "not validated")]
+        counts = [self.count(status) for status in STATUSES]
         cells = [self.fixture, self.target, len(self.outcomes), *counts, sum(o.within for o in self.outcomes), worst]
         return "| " + " | ".join(map(str, cells)) + f" | {self.length:.2f} |"
 

@@ -24,7 +24,7 @@ import triton
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.general import TRANSLATE, Outcome, judged, lowered  # noqa: E402
+from bench.general import STATUSES, TRANSLATE, Outcome, judged, lowered  # noqa: E402
 from translator.cluster.open_pool import open_pool  # noqa: E402
 from translator.diagnostics import InternalError, TranslationError  # noqa: E402
 from translator.lowering.compile import Lowered  # noqa: E402
@@ -34,7 +34,6 @@ from translator.source.derive.configs import autotune_configs  # noqa: E402
 from translator.source.launch_spec import LaunchSpec, read_launches  # noqa: E402
 from translator.source.load import load_kernel  # noqa: E402
 
-STATUSES = ("right", "wrong", "refused", "failed", "not validated")
 HEAD = f"| kernel | configurations | {' | '.join(STATUSES)} | range |\n|---|---|---|---|---|---|---|---|"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 
 from rules.targets import target as target_row
@@ -16,7 +16,7 @@ from translator.cycles.shared_tiles import fetched_bytes
 from translator.cycles.spread import spread
 from translator.cycles.traffic import Traffic, hot_traffic, tile_bytes
 from translator.cycles.trips import count_trips
-from translator.lowering.jobs import lower_file
+from translator.lowering.jobs import lower_file, lower_loaded
 from translator.source.launch_spec import LaunchSpec
 from translator.source.load import load_side
 from translator.source.persistent_launch import persistent_launch, with_tiles, within_tile
@@ -41,20 +41,18 @@ def lower_and_walk(
     loaded = load_side(source, spec, search_path, import_hosts)
     staying = persistent_launch(loaded)
     spec = spec if staying is None else with_tiles(spec, staying)
-    lowered = lower_file(source, spec, target, search_path, import_hosts, True)
+    lowered = lower_loaded(loaded, spec, target, True)
     assembly = lowered.stages["amdgcn"]
     assembly = assembly if staying is None else within_tile(assembly, loaded, staying)
     module = parse_module(lowered.stages["ttgir"])
     per_unit = staying.per_unit if staying is not None else 0
     trips = _trips(assembly, spec, bool(per_unit))
-    known = {label: n for label, n in trips.items() if n is not None}
     cycles = analyze(
         assembly, target, lowered.num_warps, lowered.lds_bytes,
         tiles=tile_bytes(module, staying.call[0] if staying else 0),
-        hottest_with=known if costs_only else None, most=per_unit,
+        hottest_with=_decided(trips) if costs_only else None, most=per_unit,
     )  # fmt: skip
-    cycles = replace(cycles, staying=per_unit, ctas=module.clusters, trips=known)
-    cycles = replace(cycles, traffic=_traffic(module, cycles, spec))
+    cycles = _of_launch(replace(cycles, staying=per_unit), trips, module, spec)
     if not costs_only:
         cycles = replace(cycles, estimate=estimate(cycles, trips, spec, target_row(target), TIMINGS[target]))
     lowered = replace(lowered, stages=lowered.stages if keep_stages else {})
@@ -74,11 +72,21 @@ def launch_estimates(
     found: list[Estimate | str] = []
     for spec in specs:
         trips = _trips(assembly, spec, False)
-        known = {label: n for label, n in trips.items() if n is not None}
-        of_launch = replace(cycles, ctas=module.clusters, trips=known)
-        of_launch = replace(of_launch, traffic=_traffic(module, of_launch, spec))
-        found.append(estimate(of_launch, trips, spec, target_row(target), TIMINGS[target]))
+        found.append(
+            estimate(_of_launch(cycles, trips, module, spec), trips, spec, target_row(target), TIMINGS[target])
+        )
     return found
+
+
+def _of_launch(cycles: KernelCycles, trips: Mapping[str, int | None], module: Module, spec: LaunchSpec) -> KernelCycles:
+    """The cycles of a kernel with what a launch says of its loops and of what programs share."""
+    cycles = replace(cycles, ctas=module.clusters, trips=_decided(trips))
+    return replace(cycles, traffic=_traffic(module, cycles, spec))
+
+
+def _decided(trips: Mapping[str, int | None]) -> dict[str, int]:
+    """The trip counts that the launch decides."""
+    return {label: n for label, n in trips.items() if n is not None}
 
 
 def _traffic(module: Module, cycles: KernelCycles, spec: LaunchSpec) -> Traffic:

@@ -32,7 +32,7 @@ def in_words_of(own: EmittedKernel, other: EmittedKernel, exact: bool = False) -
         return None
     if mine.function.text == theirs.function.text:
         return other if _names(mine) == _names(theirs) else None
-    if not same(without_conversions(mine.function), without_conversions(theirs.function)):
+    if not same(_without_conversions(mine.function), _without_conversions(theirs.function)):
         return None
     layouts = _layouts_by_name(mine, theirs, exact)
     if layouts is None:
@@ -48,8 +48,13 @@ def _names(laid_out: LaidOut) -> list[str]:
     return [name for name, _ in laid_out.constants]
 
 
+def is_conversion(node: cst.CSTNode) -> bool:
+    """Whether a node is `gl.convert_layout(value, layout)`."""
+    return called(node) == _CONVERT and len(node.args) == 2  # type: ignore[attr-defined]
+
+
 @lru_cache(maxsize=1024)
-def without_conversions(function: GluonFunction) -> cst.CSTNode:
+def _without_conversions(function: GluonFunction) -> cst.CSTNode:
     """`x` for each `gl.convert_layout(x, layout)`, and the operands of a product in the order of its parameters: which is read first
     depends on where it lies."""
 
@@ -75,7 +80,7 @@ def _in_order(args: Sequence[cst.Arg], parameters: Sequence[str]) -> tuple[cst.A
 def _layouts_by_name(mine: LaidOut, theirs: LaidOut, exact: bool) -> dict[str, Layout] | None:
     """The layouts of a translation by the names of another one; None where one has no counterpart, or, if `exact`, several."""
     known, given = dict(theirs.constants), dict(mine.constants)
-    told = {node.value for node in walk(without_conversions(mine.function)) if isinstance(node, cst.Name)}
+    told = {node.value for node in walk(_without_conversions(mine.function)) if isinstance(node, cst.Name)}
     beside: dict[str, Counter[Layout]] = {}
     for name, counterpart in _pairs(mine.function.node, theirs.function.node):
         if name in given and counterpart in known:
@@ -115,7 +120,7 @@ def _pairs(mine: cst.CSTNode, theirs: cst.CSTNode) -> Iterator[tuple[str, str]]:
 def _converted(node: cst.CSTNode) -> tuple[cst.CSTNode, cst.CSTNode | None]:
     """(a value, the layout to which it is converted last)."""
     layout = None
-    while called(node) == _CONVERT and len(node.args) == 2:  # type: ignore[attr-defined]
+    while is_conversion(node):
         layout = layout or node.args[1].value  # type: ignore[attr-defined]
         node = node.args[0].value  # type: ignore[attr-defined]
     return node, layout
@@ -135,4 +140,4 @@ def _parts(node: cst.CSTNode) -> Sequence[cst.CSTNode]:
     return [arg.value for arg in _in_order(node.args, _PRODUCTS[called(node)])]  # type: ignore[attr-defined]
 
 
-__all__ = ["in_words_of", "without_conversions"]
+__all__ = ["in_words_of", "is_conversion"]

@@ -14,13 +14,13 @@ from dataclasses import replace
 
 import libcst as cst
 
+from translator.general.converted_texts import is_conversion
 from translator.rewrite.emitted import EmittedKernel, LaidOut
 from translator.rewrite.gluon_function import INDENT, code, formatted, statements
 from translator.rewrite.tree_walk import called, children, inside, mapped, names, walk
 from translator.ttgir.layouts import DotOperand, Layout, Linear
 
 Change = Callable[[cst.CSTNode], cst.CSTNode | None]
-_CONVERT = "convert_layout"
 _ELEMENTWISE = (cst.BinaryOperation, cst.UnaryOperation, cst.Subscript)
 
 
@@ -64,13 +64,13 @@ def _with_statements_changed(laid_out: LaidOut, change: Change) -> LaidOut:
 
 def _straight(node: cst.CSTNode) -> cst.CSTNode | None:
     """A conversion of what was converted before, or of what was and then permuted."""
-    if not _is_conversion(node):
+    if not is_conversion(node):
         return None
     value, layout = (arg.value for arg in node.args)  # type: ignore[attr-defined]
     while True:
-        if _is_conversion(value):
+        if is_conversion(value):
             value = value.args[0].value
-        elif called(value) == "permute" and _is_conversion(value.args[0].value):
+        elif called(value) == "permute" and is_conversion(value.args[0].value):
             first = value.args[0]
             value = value.with_changes(args=[first.with_changes(value=first.value.args[0].value), *value.args[1:]])
         else:
@@ -108,7 +108,7 @@ def _may_stand_for(layouts: Mapping[str, Layout], one: str, other: str) -> bool:
 
 def _ends(node: cst.CSTNode, known: Container[str], end: str) -> Iterator[tuple[str, str]]:
     """Each layout that something in `node` is converted to, and that to which arithmetic converts it further; end: of `node` itself."""
-    if _is_conversion(node):
+    if is_conversion(node):
         value, layout = (arg.value for arg in node.args)  # type: ignore[attr-defined]
         yield from ((name, end) for name in sorted(names(layout)) if name in known)
         yield from _ends(value, known, layout.value if isinstance(layout, cst.Name) else "")
@@ -135,17 +135,13 @@ def _without_idle(layouts: Container[str]) -> Change:
 
 
 def _is_idle(node: cst.CSTNode, layouts: Container[str]) -> bool:
-    if not _is_conversion(node):
+    if not is_conversion(node):
         return False
     value, layout = (arg.value for arg in node.args)  # type: ignore[attr-defined]
     if not isinstance(layout, cst.Name) or layout.value not in layouts or not isinstance(value, cst.BinaryOperation):
         return False
     sides = (value.left, value.right)
-    return all(_is_conversion(side) and code(side.args[1].value) == layout.value for side in sides)  # type: ignore[attr-defined]
-
-
-def _is_conversion(node: cst.CSTNode) -> bool:
-    return called(node) == _CONVERT and len(node.args) == 2  # type: ignore[attr-defined]
+    return all(is_conversion(side) and code(side.args[1].value) == layout.value for side in sides)  # type: ignore[attr-defined]
 
 
 __all__ = ["without_detours"]

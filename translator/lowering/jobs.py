@@ -5,9 +5,14 @@ Each takes and returns plain data, for `WorkerPool.submit("translator.lowering.j
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from translator.diagnostics import TranslationError
 from translator.lowering.compile import Lowered, compile_kernel
 from translator.source.launch_spec import LaunchSpec
+
+if TYPE_CHECKING:
+    from translator.source.load import LoadedKernel
 
 
 def lower_file(
@@ -23,11 +28,17 @@ def lower_file(
     Host code is read, not executed, unless `import_hosts`.
     Raises: TranslationError for what cannot be read, bound or compiled.
     """
+    from translator.source.load import load_side
+
+    return lower_loaded(load_side(source, spec, search_path, import_hosts), spec, target, keep_stages)
+
+
+def lower_loaded(loaded: LoadedKernel, spec: LaunchSpec, target: str, keep_stages: bool = False) -> Lowered:
+    """`lower_file` for a kernel that is loaded already."""
     from translator.lift.lifted_kernel import lift_kernel
     from translator.source.gluon_kernels import is_gluon_launch
-    from translator.source.load import explain_trace_error, load_side
+    from translator.source.load import explain_trace_error
 
-    loaded = load_side(source, spec, search_path, import_hosts)
     if is_gluon_launch(spec):
         # What Triton's own compiler would make of the source is what it makes of the Triton kernel that the source computes.
         lifted = lift_kernel(loaded, spec)

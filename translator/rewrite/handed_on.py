@@ -45,13 +45,11 @@ def picked_by_ranges(
         taken.add(private)
         before.append((for_tiles(kernel.function.called(private), tiles).defined(JIT),))
         tests = contracts.conditions(kernel.limits)
-        test = " and ".join(tests)
-        test = f"if {test}:" if len(test) < LINE_LENGTH - 12 else f"if ({filled(test)}):"
+        test = condition(" and ".join(tests))
         lines += [f"el{test}" if lines else test, call_of(private, passed_on(for_tiles(kernel.function, tiles), own))]
     told = "; or for ".join(", ".join(map(str, kernel.limits)) for kernel in kernels)
     message = contracts.quoted(f"{name} is translated for {told}")
-    refusal = formatted(f"gl.static_assert(False, {message})", public.indent + 4)
-    lines += ["else:", *textwrap.indent(refusal, "    ").splitlines()]
+    lines += refused(message, public.indent)
     return before, public.with_statements(statements("\n".join(lines) + "\n"))
 
 
@@ -62,9 +60,18 @@ def passed_on(function: GluonFunction, own: Set[str]) -> list[str]:
     return [f"{name}={name}" if name in named else name for name in given]
 
 
-def filled(condition: str) -> str:
-    """A long condition, one term per line, inside parentheses."""
-    return "\n        " + condition.replace(" and ", "\n        and ").replace(" or ", "\n        or ") + "\n    "
+def condition(test: str) -> str:
+    """`if test:`; of a long test one term per line, inside parentheses."""
+    if len(test) < LINE_LENGTH - 12:
+        return f"if {test}:"
+    terms = test.replace(" and ", "\n        and ").replace(" or ", "\n        or ")
+    return f"if (\n        {terms}\n    ):"
+
+
+def refused(message: str, indent: int) -> list[str]:
+    """The branch of a kernel for launches that it was not translated for; indent: of the kernel's body, in columns."""
+    refusal = formatted(f"gl.static_assert(False, {message})", indent + 4)
+    return ["else:", *textwrap.indent(refusal, "    ").splitlines()]
 
 
 def call_of(name: str, arguments: Sequence[str]) -> str:
@@ -76,4 +83,4 @@ def call_of(name: str, arguments: Sequence[str]) -> str:
     return "\n".join([f"    {name}(", *(f"        {part}" for part in filled_lines), "    )"])
 
 
-__all__ = ["Ranged", "call_of", "filled", "passed_on", "picked_by_ranges"]
+__all__ = ["Ranged", "call_of", "condition", "passed_on", "picked_by_ranges", "refused"]

@@ -27,9 +27,9 @@ from translator.rewrite.configuration import (
     test_on,
 )
 from translator.rewrite.emitted import EmittedKernel
-from translator.rewrite.gluon_function import JIT, LINE_LENGTH, Block, GluonFunction, Statement, definitions
+from translator.rewrite.gluon_function import JIT, Block, GluonFunction, Statement, definitions
 from translator.rewrite.gluon_function import first_after_gap, formatted, statements, wrapped
-from translator.rewrite.handed_on import Ranged, call_of, filled, passed_on, picked_by_ranges
+from translator.rewrite.handed_on import Ranged, call_of, condition, passed_on, picked_by_ranges, refused
 from translator.rewrite.helper_pool import Helper, HelperPool
 from translator.rewrite.persistent import for_tiles, persistent
 from translator.rewrite.tree_walk import same
@@ -354,16 +354,14 @@ def _dispatcher(
             table, function = _one_kernel(private, group, keys, chosen=True)
             before += table
         before.append((for_tiles(function.called(private), tiles).defined(JIT),))
-        test = any_of(tested, [row for member in group for row in member.rows(tested)])
-        test = f"if {test}:" if len(test) < LINE_LENGTH - 12 else f"if ({filled(test)}):"
+        test = condition(any_of(tested, [row for member in group for row in member.rows(tested)]))
         lines += [
             ("else:" if both else f"el{test}") if number else test,
             call_of(private, passed_on(for_tiles(function, tiles), own)),
         ]
     if not both:
         message = contracts.quoted(contracts.translated_for(name, tested, rows))
-        refusal = formatted(f"gl.static_assert(False, {message})", public.indent + 4)
-        lines += ["else:", *textwrap.indent(refusal, "    ").splitlines()]
+        lines += refused(message, public.indent)
     return before, public.with_statements(statements("\n".join(lines) + "\n"))
 
 

@@ -165,7 +165,7 @@ def multi_reduce_home(facts: FunctionFacts, home_of: HomeOf, node, callee, given
 def _reduce_with_indices(writing: Writing, node, callee, given, text, data, axis, parent, keeps) -> Written:
     """`tl.argmax` and friends build their index with a layout-less arange; here it gets the operand's layout."""
     facts = writing.facts
-    rank = operand_fact(facts, data).rank
+    fact = operand_fact(facts, data)
     flat = axis is None
     tie = given.get("tie_break_left") or given.get("return_indices_tie_break_left")
     fast = tie is not None and not is_true(facts, tie)
@@ -173,13 +173,13 @@ def _reduce_with_indices(writing: Writing, node, callee, given, text, data, axis
     if flat:
         raise refuse(facts.frame, node, "axis", f"`{callee.name}` needs a constant axis")
     layout = parent
-    for d in reversed(range(rank)):
+    for d in reversed(range(fact.rank)):
         if d != axis:
             layout = Slice(d, layout)
-    sizes = shapes.texts(facts, writing.emit, writing.rebound, data, operand_fact(facts, data).shape)
+    sizes = shapes.texts(facts, writing.emit, writing.rebound, data, fact.shape)
     index = f"gl.arange(0, {sizes[axis]}, layout={writing.names.spell(layout)})"
-    if rank > 1:
-        index += "[" + ", ".join(":" if d == axis else "None" for d in range(rank)) + "]"
+    if fact.rank > 1:
+        index += "[" + ", ".join(":" if d == axis else "None" for d in range(fact.rank)) + "]"
         zeros = f"gl.zeros([{', '.join(sizes)}], gl.int32, layout={writing.names.spell(parent)})"
         index = f"gl.broadcast({index}, {zeros})[0]"
     values = {"values": text, "index": index, "axis": str(axis), "combine": combine}

@@ -158,9 +158,11 @@ def _other_modes(evidence: Evidence, proposer: Proposer) -> list[tuple[str, Any]
         if type(known) not in (str, int) or proposer.state.arguments[argument] != known:
             continue
         use = evidence.uses.arguments[argument]
-        modes = (
-            (*use.texts, None) if isinstance(known, str) and use.texts else use.numbers if known in use.numbers else ()
-        )
+        modes: list[Any] = []
+        if isinstance(known, str) and use.texts:
+            modes = [*use.texts, None]
+        elif known in use.numbers:
+            modes = use.numbers
         out += [(passed.id, other) for other in modes if other != known]
     return out
 

@@ -197,7 +197,7 @@ def _large(at: _Place) -> Iterator[dict[str, Guess]]:
 
 def _products(at: _Place) -> Iterator[dict[str, Guess]]:
     """Operands of scaled products; and products that are added to integers: of integers, all of which have 8 bits."""
-    scaled = re.search(r"for (e4m3|e5m2|e2m1)\b", at.message)
+    scaled = re.search(rf"for ({'|'.join(FORMATS)})\b", at.message)
     if not scaled and "int32" not in at.message:
         return
     kind, why = (FORMATS[scaled.group(1)], f"in {scaled.group(1)}") if scaled else ("i8", "of integers")
