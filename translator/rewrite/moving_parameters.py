@@ -8,7 +8,7 @@ Before:                                     After:
 
 From a base that moves, buffer operations take offsets that are not negative; from the tensor's start any offset of an element
 that is read fits 32 bits. So this is for parameters with offsets of which nothing is known, and for those that a loop moves with
-such a one: two in one way take fewer instructions than each in its own (upsample_nearest2d on gfx1250: 26 in the loop, else 30).
+such a one: two in one way take fewer instructions than each in its own.
 """
 
 from __future__ import annotations
@@ -28,14 +28,8 @@ from translator.rewrite.writing import StateOf
 
 def split_parameter(facts: FunctionFacts, state_of: StateOf, fresh: FreshNames, web: Web) -> SplitPointer | None:
     """The split of a parameter that is moved by integers, if offsets from it, or from another one that a loop moves with
-    it, may be negative.
-
-    Outside of loops only where warps have 64 lanes. No reason in the hardware is known: fewer registers were spilled where it
-    was measured.
-    """
+    it, may be negative."""
     if facts.path or not _moves_by_integers(facts, web):
-        return None
-    if not any(d.loop_depth for d in web.definitions) and facts.kernel.target.warp_size == 32:
         return None
     if not may_be_negative(facts, state_of, fresh, web) and not any(
         _is_split(facts, state_of, fresh, other) for other in _moved_beside(facts, web)
