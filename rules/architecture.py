@@ -181,6 +181,13 @@ class Target:
         workgroups = min(by_registers, by_lds)
         return min(waves, -(-workgroups * num_warps // self.simds))
 
+    def roomiest_lds(self, lds_bytes: int, num_warps: int) -> int:
+        """The most LDS a workgroup can have while a compute unit holds as many of them as it could where each has `lds_bytes`, whatever
+        their registers."""
+        by_waves = max(1, self.max_waves * self.simds // max(1, num_warps))
+        workgroups = min(by_waves, max(1, self.lds_pool_bytes // max(1, lds_bytes)))
+        return max(lds_bytes, min(self.lds_bytes, self.lds_pool_bytes // workgroups))
+
     def matrix_rows(self, dtype: str, *, scaled: bool = False, precision: str | None = None) -> tuple[MatrixRow, ...]:
         """The instructions for operands of `dtype`, as listed (the shapes Triton prefers come first)."""
         return tuple(

@@ -1,4 +1,4 @@
-"""Tiles that Triton keeps in registers, and as much LDS as Triton uses: padding, slots and registers; planted mistakes."""
+"""Tiles that Triton keeps in registers, and as much LDS as they may have: padding, slots and registers; planted mistakes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 import translator.memory.traced_launch as traced
 from test_held import BLOCK, KERNEL, launch, statuses
+from translator.pipeline import lds_room
 from translator.pipeline.lds_room import REASON
 from translator.request import TranslateRequest
 from translator.translation import translate_kernel
@@ -30,7 +31,8 @@ CROWDED = KERNEL.replace(
 
 
 def translated(source: str, folder: Path, lds: int | None, monkeypatch) -> tuple[Path, str, str]:
-    """The file, its translation for gfx1250, and what was chosen, with `lds` bytes as Triton's."""
+    """The file, its translation for gfx1250, and what was chosen, where a workgroup may have `lds` bytes and rows of padding."""
+    monkeypatch.setattr(lds_room, "most_lds", lambda facts: facts.kernel.lds_bytes * 21 // 20)
     if lds is not None:
         monkeypatch.setattr(traced, "lds_bytes", lambda module, options: lds)
         monkeypatch.setattr(traced, "read_loop_lds", lambda text: {})
@@ -96,7 +98,7 @@ class Everywhere(dict):
 
 @pytest.mark.compile
 def test_other_targets_and_depths_that_are_asked_for_stay(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(traced, "lds_bytes", lambda module, options: TILE)
+    monkeypatch.setattr(lds_room, "most_lds", lambda facts: TILE)
     file = tmp_path / "kernel.py"
     file.write_text(CROWDED)
     asked = translate_kernel(TranslateRequest(str(file), "gfx1250", launches=(launch(3 * BLOCK),), num_buffers=3))

@@ -48,7 +48,7 @@ def test_an_outer_product_is_made_in_each_layout_that_triton_makes_it_in(tmp_pat
 
 
 def test_an_outer_product_of_tiles_in_registers_is_made_in_each_layout(tmp_path, monkeypatch):
-    monkeypatch.setattr("translator.memory.traced_launch.lds_bytes", lambda module, options: 1)
+    monkeypatch.setattr("translator.pipeline.lds_room.most_lds", lambda facts: 1)
     text = translation(tmp_path, OUTER)
     assert "x_next" in text and "x_smem" not in text
     assert len(re.findall(r"gl\.reshape\(", text)) == 2 and not re.search(r"gl\.sum\(gl\.convert_layout", text)

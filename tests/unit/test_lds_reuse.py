@@ -9,9 +9,9 @@ import pytest
 from test_language import checked
 from translation_of import compiled, dedent, launch, translate
 
+from rules.architecture import Target
 from translator.lowering.jobs import lower_file
 from translator.lowering.worker import WorkerPool
-from translator.memory.lifetimes import MOST_LDS
 from translator.source.launch_spec import LaunchSpec
 
 SOURCE = dedent("""
@@ -44,7 +44,7 @@ def test_operands_share_lds_as_in_the_compiler(target: str, pool, tmp_path: Path
     signature = SIGNATURE | {"B": "constexpr"}
     spec = LaunchSpec("kernel", "kernel", "", signature, {"B": 64}, attrs, {"num_warps": 4, "num_stages": 2})
     ours, theirs = (lower_file(str(tmp_path / name), spec, target) for name in ("output.py", "source.py"))
-    assert ours.lds_bytes <= MOST_LDS * theirs.lds_bytes  # tiles transposed within lanes are padded on RDNA
+    assert ours.lds_bytes <= 1.05 * theirs.lds_bytes  # tiles transposed within lanes are padded on RDNA
     assert ours.metrics.mix.barrier <= theirs.metrics.mix.barrier
 
 
@@ -66,8 +66,14 @@ TWO_SHAPES = dedent("""
 """)
 
 
+@pytest.fixture
+def scarce(monkeypatch):
+    """Any more LDS leaves fewer workgroups on a compute unit."""
+    monkeypatch.setattr(Target, "roomiest_lds", lambda target, lds_bytes, num_warps: lds_bytes)
+
+
 @pytest.mark.parametrize("target", ["gfx950", "gfx1250"])
-def test_an_operand_of_two_shapes_leaves_lds_to_the_next(target: str, tmp_path: Path):
+def test_an_operand_of_two_shapes_leaves_lds_to_the_next(target: str, scarce, tmp_path: Path):
     pointers = {"x_ptr": "*bf16", "y_ptr": "*bf16", "h_ptr": "*bf16", "s_ptr": "*fp32", "z_ptr": "*fp32"}
     spec = launch("kernel", pointers, {"B": 1}, warps=2)
     text = translate(tmp_path, TWO_SHAPES, spec, target=target).text
@@ -150,10 +156,10 @@ HELD = dedent("""
 """)
 
 
-def test_what_is_read_at_once_is_filled_before_what_is_held(tmp_path: Path):
+def test_what_is_read_at_once_is_filled_before_what_is_held(scarce, tmp_path: Path):
     pointers = {f"{name}_ptr": "*bf16" for name in "xyvh"} | {f"{name}_ptr": "*fp32" for name in "zwu"}
     spec = launch("kernel", pointers, {"B": 1}, warps=2)
     text = translate(tmp_path, HELD, spec, target="gfx950").text
     assert re.search(r" v_smem = .*\n +v_\w+ = v_smem\..*\n +v_\w+ = v_smem\..*\n +x_smem = ", text), text
     ours, theirs = compiled(tmp_path, text, spec, "gfx950"), lower_file(str(tmp_path / "source.py"), spec, "gfx950")
-    assert ours.lds_bytes <= MOST_LDS * theirs.lds_bytes
+    assert ours.lds_bytes <= theirs.lds_bytes

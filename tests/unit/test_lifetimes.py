@@ -1,4 +1,4 @@
-"""Which operands are read as soon as they are in LDS, because they would hold more of it than Triton's until they are used."""
+"""Which operands are read as soon as they are in LDS, because they would hold more of it than they may until they are used."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ def use(value: str) -> str:
 
 
 def early(*lines: str) -> bool:
-    return read_early(function_of("\n".join(lines), BEFORE + AFTER)) == {(1,)}
+    return read_early(function_of("\n".join(lines), BEFORE + AFTER), no_more) == {(1,)}
+
+
+def no_more(size: int) -> int:
+    return size
 
 
 TWO_READS = (
@@ -84,5 +88,7 @@ def test_a_ring_holds_lds_until_it_is_freed():
         use("s"),
         "ttg.local_dealloc %q : !ttg.memdesc<2x64x64xf16, #shared, #smem, mutable> loc(#loc2)",
     )
-    assert crowded_by_late_reads(function_of("\n".join(lines))) == set()  # 8 rows beside 192
-    assert crowded_by_late_reads(function_of("\n".join(lines).replace("8x64", "16x64"))) == {"%a"}
+    function = function_of("\n".join(lines))
+    assert crowded_by_late_reads(function, lambda size: size + 8 * 64 * 2) == set()  # 8 rows beside 192
+    assert crowded_by_late_reads(function, no_more) == {"%a"}
+    assert crowded_by_late_reads(function_of("\n".join(lines).replace("8x64", "16x64")), no_more) == {"%a"}

@@ -55,6 +55,16 @@ def test_lds_limits_occupancy():
     assert row.occupancy(vgprs=64, lds_bytes=160 * 1024 + 1, num_warps=4) == 0
 
 
+def test_lds_that_leaves_as_many_workgroups_on_a_compute_unit():
+    row = target("gfx950")  # 160 KiB, 32 waves
+    assert row.roomiest_lds(0, num_warps=4) == row.roomiest_lds(8192, num_warps=4) == 160 * 1024 // 8
+    assert row.roomiest_lds(60 * 1024, num_warps=4) == 80 * 1024
+    assert row.roomiest_lds(90 * 1024, num_warps=4) == row.roomiest_lds(0, num_warps=32) == 160 * 1024
+    assert row.roomiest_lds(200 * 1024, num_warps=4) == 200 * 1024  # Triton's own does not fit
+    assert target("gfx1100").roomiest_lds(40 * 1024, num_warps=4) == 128 * 1024 // 3
+    assert target("gfx1100").roomiest_lds(0, num_warps=64) == 64 * 1024  # 128 KiB are of two workgroups
+
+
 def test_a_workgroup_that_exceeds_the_register_file_does_not_fit():
     assert target("gfx950").occupancy(vgprs=512, lds_bytes=0, num_warps=8) == 0
     assert target("gfx950").occupancy(vgprs=512, lds_bytes=0, num_warps=4) == 1

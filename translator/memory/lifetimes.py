@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from translator.ttgir.elements import bits_of
 from translator.ttgir.module import Module
-
-MOST_LDS = 1.05  # of Triton's LDS, which is as much as a translation may take
 
 
 @dataclass
@@ -20,8 +19,11 @@ class _Held:
     used: int
 
 
-def crowded_by_late_reads(module: Module) -> set[str]:
-    """The allocations which, if they were read where the values are used, would take the kernel's LDS beyond what it is."""
+def crowded_by_late_reads(module: Module, most_lds: Callable[[int], int]) -> set[str]:
+    """The allocations which, if they were read where the values are used, would take the kernel's LDS beyond what it may be.
+
+    most_lds: the bytes that it may have, for the bytes that it has.
+    """
     held: dict[str, _Held] = {}
     owner: dict[str, str] = {}  # alias, or value that was read -> allocation
     values: set[str] = set()
@@ -39,13 +41,11 @@ def crowded_by_late_reads(module: Module) -> set[str]:
         elif op.name == "ttg.local_load" and op.operands[0] in owner:
             owner[op.results[0]] = owner[op.operands[0]]
             values.add(op.results[0])
-    most = max((_at_once(held, x.first) for x in held.values()), default=0)
+    most = 8 * most_lds(max((_at_once(held, x.first) for x in held.values()), default=0) // 8)
     return {
         name
         for name, late in held.items()
-        if any(
-            _at_once(held, x.first, late) > MOST_LDS * most for x in held.values() if late.last < x.first <= late.used
-        )
+        if any(_at_once(held, x.first, late) > most for x in held.values() if late.last < x.first <= late.used)
     }
 
 
@@ -54,4 +54,4 @@ def _at_once(held: dict[str, _Held], at: int, late: _Held | None = None) -> int:
     return sum(x.size for x in held.values() if x.first <= at <= (x.used if x is late else x.last))
 
 
-__all__ = ["MOST_LDS", "crowded_by_late_reads"]
+__all__ = ["crowded_by_late_reads"]

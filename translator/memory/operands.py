@@ -7,7 +7,7 @@ location of the value, so the value's source expression names it.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from translator.frontend.anchors import Path, path_of
@@ -87,10 +87,10 @@ def _in_thread_transposes(module: Module) -> dict[str, tuple[Layout, Layout]]:
     return {op.results[0]: (module.layout(op.operand_types[0]), module.layout(op.type)) for op in moves}
 
 
-def read_early(module: Module) -> frozenset[Path]:
+def read_early(module: Module, most_lds: Callable[[int], int]) -> frozenset[Path]:
     """The values that a module without loops reads back in full before it fills other LDS, where later reads would take more
-    of it: by their paths. Equal allocations must have been made one."""
-    names = _read_at_once(module) & crowded_by_late_reads(module)
+    of it than `most_lds` of what it takes: by their paths. Equal allocations must have been made one."""
+    names = _read_at_once(module) & crowded_by_late_reads(module, most_lds)
     return frozenset(path_of(op) for op in module.walk() if _is_filled(op) and op.results[0] in names)
 
 

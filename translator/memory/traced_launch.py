@@ -99,7 +99,7 @@ def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None, padded: 
         early: frozenset[Path] = frozenset()
         if not loops:
             run_last_passes(trace.module)
-            early = read_early(parse_module(trace.module.str()))
+            early = read_early(parse_module(trace.module.str()), lambda size: row.roomiest_lds(size, parsed.num_warps))
         ways = {staged.copy for staged in staging.values()}
         held = row.supports_tdm and "held" in ways
         mixed = "registers" in ways and not ways.isdisjoint(("buffer", "global"))

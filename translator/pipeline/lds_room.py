@@ -1,8 +1,7 @@
-"""Tiles that Triton keeps in registers go through LDS where a workgroup then needs no more of it than Triton's does.
+"""Tiles that Triton keeps in registers go through LDS where a compute unit then holds as many workgroups as of Triton's kernel.
 
 What the loop needs is known before its text is there: the rings, and what Triton's own loop takes beside its rings
-(`translator.memory.loop_lds`). A tile that finds no room waits in registers, as in Triton's loop: more LDS than its kernel
-has would leave fewer workgroups on a compute unit.
+(`translator.memory.loop_lds`). A tile that finds no room waits in registers, as in Triton's loop.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from translator.facts.function import FunctionFacts
-from translator.memory.lifetimes import MOST_LDS
 from translator.memory.staging import Staged
 from translator.pipeline.strided_tiles import StridedTile, free_dimension
 from translator.ttgir.elements import bits_of
@@ -21,7 +19,7 @@ from translator.ttgir.shared_layouts import Padded, slots_bytes
 if TYPE_CHECKING:
     pass
 
-REASON = "Triton keeps it in registers, and LDS has no room for it beside what Triton uses"
+REASON = "Triton keeps it in registers, and with it in LDS a compute unit would hold fewer workgroups"
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ def fitted(
     if not kept or not facts.kernel.lds_bytes:
         return Room(tiles)
     sizes = {call: _bytes(facts, call, tiles.get(call), way, slots) for call, way in ways.items()}
-    room = int(MOST_LDS * facts.kernel.lds_bytes) - max(_beside(facts, call) for call in ways)
+    room = most_lds(facts) - max(_beside(facts, call) for call in ways)
     found = dict(tiles)
     for call in sorted(kept, key=lambda call: sizes[call], reverse=True):
         if sum(sizes.values()) > room and (wider := _wider(found[call])) is not None:
@@ -61,6 +59,11 @@ def fitted(
         left.append(call)
         del sizes[call]
     return Room(found, tuple(left), len(left) > max(1, len(kept)))
+
+
+def most_lds(facts: FunctionFacts) -> int:
+    """Bytes of LDS that a workgroup may have."""
+    return facts.kernel.target.roomiest_lds(facts.kernel.lds_bytes, facts.kernel.num_warps)
 
 
 def _beside(facts: FunctionFacts, call: ast.Call) -> int:
