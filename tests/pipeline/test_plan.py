@@ -79,6 +79,15 @@ POINTERS = """
 """
 
 
+def test_what_is_none_does_not_run_ahead(tmp_path: Path):
+    body = POINTERS.replace("        a = tl.load(p, mask=", "        keep = None\n        a = tl.load(p, mask=keep and ")
+    body = body.replace("keep and offs_k[None, :] < K - k * BLOCK, other=0.0", "keep")
+    (plan,) = plans(body, tmp_path)
+    assert not any(isinstance(s, ast.Assign) for s in plan.producer)
+    (plan,) = plans(body.replace("keep = None", "keep = offs_k[None, :] < K - k * BLOCK"), tmp_path)
+    assert any(isinstance(s, ast.Assign) for s in plan.producer)
+
+
 def test_a_plan_rests_on_facts(tmp_path: Path):
     facts = facts_of(POINTERS, tmp_path)
     (loop,) = (n for n in facts.nodes if isinstance(n, ast.For))

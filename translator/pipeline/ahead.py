@@ -47,7 +47,7 @@ def what_runs_ahead(
 
     Raises: NotAhead, with the reason.
     """
-    arguments = [a for c in plain for a in arguments_of(c)]
+    arguments = [a for c in plain for a in arguments_of(c) if not callees.is_none(facts, a)]
     needed = {w.index for a in arguments for w in _used(facts, loop, a)}
     producer: list[ast.stmt] = []
     grew = True
