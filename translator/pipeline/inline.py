@@ -22,9 +22,10 @@ from triton.runtime.jit import JITFunction
 
 from translator.frontend.trace import ConstFact, Frame, TensorFact
 from translator.numbered import numbered
-from translator.facts.source_text import SourceText, first_line, replace_spans
+from translator.facts.source_text import SourceText, replace_spans
 from translator.facts.syntax import unparsed
 from translator.gluon.written import Written, form_of, literal, name as variable, operand
+from translator.pipeline.inlined_lines import is_arithmetic, lines_of, unread_assignments
 from translator.source.moved_lines import record_moved
 
 MAX_DEPTH = 4
@@ -161,7 +162,9 @@ def _body(
         edits.append((start, end, assigned[0] if assigned else "pass"))
     changed = replace_spans(text.text, 0, len(text.text), edits).splitlines()
     literal = {name for name, (_, node) in arguments.items() if node is None or isinstance(node, ast.Constant)}
-    lines = _lines(changed, body, helper, _after_header(text, tree), literal - stored)
+    decided = literal - stored
+    unread = unread_assignments(body, returned, helper, decided, local - set(targets))
+    lines = lines_of(changed, body, helper, _after_header(text, tree), decided, unread)
     results = [] if leaves else _results(text, edits, statement, returned, targets)
     return comment + before + lines + results
 
@@ -188,7 +191,7 @@ def _parameters(
         simple = node is None or isinstance(node, (ast.Name, ast.Constant))
         if (
             not simple
-            and _is_arithmetic(node)
+            and is_arithmetic(node)
             and not stored & {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
         ):
             constant = isinstance(helper.args.get(name), ConstFact)
@@ -262,15 +265,6 @@ def _leaves(s: ast.stmt, frame: Frame) -> list[ast.Return]:
     return out
 
 
-_ARITHMETIC = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Subscript, ast.Slice)
-
-
-def _is_arithmetic(node: ast.expr) -> bool:
-    """Whether an argument may be computed where its parameter is used."""
-    allowed = (*_ARITHMETIC, ast.Tuple, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context)
-    return all(isinstance(n, allowed) for n in ast.walk(node))
-
-
 def _most_uses(statements: list[ast.stmt], name: str) -> int:
     """How often one way through the statements uses a name; a loop counts twice."""
     uses = 0
@@ -327,24 +321,6 @@ def _after_header(text: SourceText, tree: ast.FunctionDef) -> int:
     if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
         return first.end_lineno or first.lineno
     return text.first_line(first) - 1
-
-
-def _lines(text: list[str], statements: list[ast.stmt], frame: Frame, after: int, literal: set[str]) -> list[str]:
-    """The lines of `statements` and the comments between them, dedented; branches on `literal` arguments are resolved."""
-    out: list[str] = []
-    column = statements[0].col_offset
-    for s in statements:
-        out += [line[column:] for line in text[after : s.lineno - 1]]
-        visit = frame.first(s.test) if isinstance(s, ast.If) else None
-        asked = {n.id for n in ast.walk(s.test) if isinstance(n, ast.Name)} if visit is not None else set()
-        if visit is not None and isinstance(visit.fact, ConstFact) and asked <= literal:
-            branch = s.body if visit.fact.value else s.orelse
-            if branch:
-                out += _lines(text, branch, frame, first_line(text, branch[0].lineno) - 1, literal)
-        else:
-            out += [line[column:] for line in text[s.lineno - 1 : s.end_lineno]]
-        after = s.end_lineno or s.lineno
-    return out
 
 
 def _results(
