@@ -15,6 +15,7 @@ from translator.numbered import numbered
 from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear, Mfma, Slice, Wmma
 
 _USES = ("_load", "_operand", "_layout")  # how names of layouts end
+_OF_TILES = ("_load", "_operand")  # what is read in the layout of a product is so because a product wants it
 
 
 @dataclass(frozen=True)
@@ -143,12 +144,12 @@ class LayoutNames:
         if only and isinstance(layout, (Asked, Blocked, Linear)):
             return "layout"
         roles = sorted(self.roles.get(layout, []))
+        if isinstance(layout, (Mfma, Wmma)):
+            roles = [role for role in roles if not role[2].endswith(_OF_TILES)]
         if roles:
             return roles[0][2]
-        if isinstance(layout, Mfma):
-            return "mma"
-        if isinstance(layout, Wmma):
-            return "wmma"
+        if isinstance(layout, (Mfma, Wmma)):
+            return "mma" if isinstance(layout, Mfma) else "wmma"
         if isinstance(layout, DotOperand):
             return "ab"[layout.operand_index] + "_operand"
         return f"layout_{layout.rank}d"
