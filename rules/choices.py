@@ -274,6 +274,7 @@ CHOICES = (
             "tile": "one tile: the work of one number",
             "persistent": "one tile after another: at most one program for each compute unit is launched",
             "persistent-2": "the same, with two programs for each compute unit",
+            "stream-k": "as many steps of the loop as any other program, of all tiles together: sums of a tile are added in another order",
         },
         (Default("tile", "the hardware gives the next tile to the first compute unit that is free"),),
         word="{}",

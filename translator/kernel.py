@@ -99,9 +99,13 @@ def rewrite_kernel(
                 written.record.choose(f"tensor descriptors as bounds-masked accesses: {reason}")
             if why_one:
                 written.record.choose(f"programs keep their numbers: {why_one}")
+            if launch.shared is not None:
+                written.record.explain(
+                    "programs share the steps of tiles: sums are made in another order than the source's"
+                )
             _check_stages(written.facts, written.loops.pipelined.values())
             check_refills(every)
-            return replace(assemble(unit, written), tiles=tiles)
+            return replace(assemble(unit, written), tiles=tiles, shared=launch.shared)
         except NotForTheDataMover as kept:
             assert kept.site not in plain, f"bug in gluonize: {kept.reason}"
             plain[kept.site] = kept.reason

@@ -47,13 +47,19 @@ def lower_and_walk(
     module = parse_module(lowered.stages["ttgir"])
     per_unit = staying.per_unit if staying is not None else 0
     trips = _trips(assembly, spec, bool(per_unit))
+    if staying is not None and staying.shared is not None:
+        trips = dict.fromkeys(trips)  # that of no tile is that of all parts of one
     cycles = analyze(
         assembly, target, lowered.num_warps, lowered.lds_bytes,
         tiles=tile_bytes(module, staying.call[0] if staying else 0),
         hottest_with=_decided(trips) if costs_only else None, most=per_unit,
     )  # fmt: skip
     cycles = _of_launch(replace(cycles, staying=per_unit), trips, module, spec)
-    if not costs_only:
+    if staying is not None and staying.shared is not None:
+        cycles = replace(
+            cycles, estimate="programs share the steps of tiles: how many each has follows from how many are launched"
+        )
+    elif not costs_only:
         cycles = replace(cycles, estimate=estimate(cycles, trips, spec, target_row(target), TIMINGS[target]))
     lowered = replace(lowered, stages=lowered.stages if keep_stages else {})
     return Walked(**{f.name: getattr(lowered, f.name) for f in fields(lowered)}, cycles=cycles)

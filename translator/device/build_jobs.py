@@ -39,6 +39,9 @@ def compile_native(
 
     loaded = _load(output, spec, folders, import_hosts)
     staying = persistent_launch(loaded)
+    if staying is not None and staying.shared is not None:
+        why = "what stands around its `run` allocates memory for each launch, which a code object alone is not given"
+        raise Refused("programs that share steps of tiles", why, "not-bundled")
     launched = spec if staying is None else with_tiles(spec, staying)
     arguments = compile_arguments(launched, loaded.fn, loaded.load_jit)
     source = (GluonASTSource if loaded.fn.is_gluon() else ASTSource)(
