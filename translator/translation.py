@@ -38,7 +38,7 @@ from translator.rewrite.kernel_family import KernelVersion, texts_of
 from translator.rewrite.standalone import SourceFacts, standalone_module
 from translator.rewrite.own_lines import give_own_lines
 from translator.rewrite.reserved_names import free_module_names
-from translator.rewrite.stream_k import share_steps
+from translator.rewrite.stream_k import programs_per_unit, share_steps
 from translator.rewrite.told_launches import ToldLaunches
 from translator.lift.lifted_kernel import lift_kernel, together
 from translator.source.common_launch import common_launch, differing
@@ -343,7 +343,7 @@ def _traced(loaded: LoadedKernel, spec: LaunchSpec, request: TranslateRequest, c
         return trace_launch(fn, launch, request.target, loaded.load_jit, not request.general)
 
     traced = inline_tile_loads(trace(loaded.fn), trace)
-    if chosen.asks("programs", "stream-k"):
+    if programs_per_unit(chosen):
         facts = read_function(kernel_facts(traced), traced.trace.frames[0])
         return share_steps(traced, facts, chosen, request, trace)
     if not chosen.asks("loop-masks", "peeled"):

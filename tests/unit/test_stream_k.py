@@ -397,6 +397,9 @@ def test_host_code_launches_what_there_is_room_for(tmp_path: Path, monkeypatch):
     many = launched(monkeypatch, text, (9, 8, 1), 5, 6)
     assert many["grid"] == (1, 8, 1) and many["marks"][1] == 8
     assert launched(monkeypatch, text, (0,), 5, 6)["grid"] == (0,)
+    twice = chosen(choices_of(programs="stream-k-2"))
+    text = translate(tmp_path, SOURCE, spec_of(), target="gfx950", **twice).text
+    assert launched(monkeypatch, text, (9,), 5, 6)["grid"] == (8,)
 
 
 def test_the_check_of_arguments_is_inside(tmp_path: Path):

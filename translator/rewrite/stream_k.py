@@ -42,6 +42,7 @@ from translator.source.launch_spec import LaunchSpec
 from translator.source.moved_lines import record_moved
 from translator.source.persistent_launch import Shared, with_shared
 
+_VALUES = {"stream-k": 1, "stream-k-2": 2}
 Retrace = Callable[[Any, LaunchSpec], TracedLaunch]
 _TAB = "    "
 _NAMES = (
@@ -96,6 +97,11 @@ else:
 """
 
 
+def programs_per_unit(choices: Choices) -> int:
+    """How many programs are launched for each compute unit where they share the steps of tiles, 0 where they do not."""
+    return next((n for value, n in _VALUES.items() if choices.asks("programs", value)), 0)
+
+
 def share_steps(
     launch: TracedLaunch, facts: FunctionFacts, choices: Choices, request: TranslateRequest, retrace: Retrace
 ) -> TracedLaunch:
@@ -113,7 +119,7 @@ def share_steps(
     record_moved(fn, original, facts.source.text, edits)
     added = [words[name] for name in _PARAMETERS]
     _add_parameters(fn, added)
-    shared = Shared(*added, found.elements, found.sums[0].dtype)
+    shared = Shared(*added, found.elements, found.sums[0].dtype, programs_per_unit(choices))
     return replace(retrace(fn, with_shared(launch.spec, shared)), shared=shared)
 
 
@@ -276,4 +282,4 @@ def _add_parameters(fn: Any, names: list[str]) -> None:
     fn.arg_names = [p.name for p in fn.params]
 
 
-__all__ = ["share_steps"]
+__all__ = ["programs_per_unit", "share_steps"]

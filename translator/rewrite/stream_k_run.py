@@ -21,7 +21,7 @@ def stream_k_run(kernel: str, jit: str, shared: Shared) -> str:
     """A function that stands around the `run` of a jit function, and the statement that puts it there."""
     name, count = run_persistent_name(kernel, STREAM_K), shared.count
     lines = [
-        f'def {name}(run, {PER_UNIT}=1, {ELEMENTS}={shared.elements}, dtype="{_DTYPES[shared.dtype]}"):',
+        f'def {name}(run, {PER_UNIT}={shared.per_unit}, {ELEMENTS}={shared.elements}, dtype="{_DTYPES[shared.dtype]}"):',
         f'    """`run` of {kernel} with so many programs for each compute unit, which share the steps of all tiles of the grid; each leaves',
         f'    at most `{ELEMENTS}` sums to another one."""',
         "",

@@ -30,7 +30,8 @@ _SPELLED = {"float32": "fp32", "int32": "int32"}
 @dataclass(frozen=True)
 class Shared:
     """Of a kernel whose programs share the steps of tiles: the parameters with the number of tiles, with what each program has summed of a
-    tile for another one, and with the marks that say so. elements: of a program's sums at most; dtype: of these, `fp32` or `int32`.
+    tile for another one, and with the marks that say so. elements: of a program's sums at most; dtype: of these, `fp32` or `int32`; per_unit:
+    programs for each compute unit.
     """
 
     count: str
@@ -38,6 +39,7 @@ class Shared:
     marks: str
     elements: int
     dtype: str
+    per_unit: int = 1
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,8 @@ def _stream_k(parameters: list[str], given: list) -> Persistent | None:
     if len(parameters) < 3 or len(given) != 3:
         return None
     (count, sums, marks), (per_unit, elements, dtype) = parameters[-3:], given
-    shared = Shared(count, sums, marks, int(elements), _SPELLED.get(dtype, "fp32"))
-    return Persistent(count, int(per_unit), (0, 0), shared)
+    shared = Shared(count, sums, marks, int(elements), _SPELLED.get(dtype, "fp32"), int(per_unit))
+    return Persistent(count, shared.per_unit, (0, 0), shared)
 
 
 def within_tile(assembly: str, loaded: LoadedKernel, found: Persistent) -> str:
