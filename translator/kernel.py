@@ -84,8 +84,9 @@ def rewrite_kernel(
     ringed: frozenset[tuple[tuple[int, ...], int]] = frozenset()
     xcds, why_one = xcds_of(kernel, choices)
     tiles = tiles_of(kernel, choices, strategy)
+    handed = launch.shared.sums if launch.shared is not None else ""
     while True:
-        unit = Unit(kernel, Decided(choices, strategy, frozenset(plain), whole, ringed, moved, xcds, tiles))
+        unit = Unit(kernel, Decided(choices, strategy, frozenset(plain), whole, ringed, moved, xcds, tiles, handed))
         rewriter = rewriter_type(unit, read_function(kernel, launch.trace.frames[0]))
         # These are known only once the text is there; it is then written again without what cannot be.
         try:

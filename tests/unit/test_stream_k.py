@@ -12,7 +12,10 @@ import pytest
 from slow_rows import slow_but, slow_but_every
 from translation_of import dedent, launch, tensor, translate, validated
 
+from rules.targets import TARGETS
+from rules.timing import TIMINGS
 from translator.choices.chosen import Choices, choices_of
+from translator.cycles.estimate import Shares, shares
 from translator.cycles.walk_job import lower_and_walk
 from translator.device.build_jobs import compile_native
 from translator.device.refusal import Refused
@@ -152,6 +155,8 @@ MISTAKES = {
     "a mark that orders nothing": ("_LEFT", '1, sem="release"', '1, sem="relaxed"'),
     "a wait that orders nothing": ("_LEFT", '0, sem="acquire"', '0, sem="relaxed"'),
     "no mark": ("_LEFT", MARK, ""),
+    "a mark of one thread": ("_LEFT", "{tl}.arange(0, {threads}) * 0, 1,", "0, {threads},"),
+    "a wait that one warp knows of": ("_LEFT", "        {tl}.debug_barrier()\n", ""),
     "a mark of fewer threads than are waited for": ("_LEFT", "{tl}.arange(0, {threads})", "{tl}.arange(0, 32)"),
     "its own sums in place of another's": ("_LEFT", "    {other} -= 1\n", "    {other} -= 0\n"),
     "the sums of the next but one": ("_LEFT", "    {other} -= 1\n", "    {other} -= 2\n"),
@@ -191,10 +196,17 @@ def test_what_is_read_has_to_be_known_of():
                 over.store(Sums, where, None, slice(None), value)
             elif step == "load":
                 over.load(Sums, where, 4, None, slice(None))
+            elif step == "barrier":
+                over.barrier()
             else:
-                over.atomic(mark, ("add", step, "gpu"))
+                kind, _, one = step.partition(" by ")
+                over.atomic(mark, ("add", kind, "gpu"), not one)
 
-    for before, after in ((("store", "release"), ("acquire", "load")), (("store", "acq_rel"), ("acq_rel", "load"))):
+    for before, after in (
+        (("store", "release"), ("acquire", "load")),
+        (("store", "acq_rel"), ("acq_rel", "load")),
+        (("store", "release"), ("acquire by one", "barrier", "load")),
+    ):
         over = HandedOver(lambda: running[0], "sums")
         run(3, *before), run(4, *after), run(3, "load")
     for before, after in (
@@ -203,6 +215,10 @@ def test_what_is_read_has_to_be_known_of():
         (("store", "relaxed"), ("acquire", "load")),
         (("release", "store"), ("acquire", "load")),
         (("store", "release", "store"), ("acquire", "load")),
+        (("store", "release by one"), ("acquire", "load")),
+        (("store", "barrier", "release by one"), ("acquire", "load")),
+        (("store", "release"), ("acquire by one", "load")),
+        (("store", "release"), ("barrier", "acquire by one", "load")),
     ):
         over = HandedOver(lambda: running[0], "sums")
         run(3, *before)
@@ -424,14 +440,38 @@ def test_a_kernel_inside_of_something_else_is_refused(tmp_path: Path):
     assert result.text is None and {d.code for d in found} == {"stream-k"}
 
 
+@pytest.mark.parametrize(
+    "tiles, steps, per_unit, expected",
+    [
+        ((768,), 64, 2, Shares(512, 96, 3, 1)),
+        ((512,), 64, 2, Shares(512, 64, 1, 0)),
+        ((64,), 256, 2, Shares(512, 32, 2, 8)),
+        ((256,), 64, 1, Shares(256, 64, 1, 0)),
+        ((6,), 5, 1, Shares(30, 1, 1, 5)),
+        ((100, 4), 64, 1, Shares(256, 100, 3, 1)),
+        ((6,), 0, 1, Shares(6, 0, 1, 0)),
+    ],
+)
+def test_shares_of_a_launch(tiles: tuple, steps: int, per_unit: int, expected: Shares):
+    """On 256 compute units."""
+    spec = LaunchSpec("k", "k", grid=tiles)
+    assert shares(spec, steps, per_unit, TARGETS["gfx950"], TIMINGS["gfx950"]) == expected
+
+
 @pytest.mark.compile
-def test_nothing_says_how_long_a_launch_takes_or_runs_it_without_its_host_code(tmp_path: Path):
+def test_a_launch_has_an_estimate_and_needs_its_host_code(tmp_path: Path):
+    """Cut tiles cost what their sums take through L2; a bundle has no host code."""
     (tmp_path / "output.py").write_text(translate(tmp_path, SOURCE, spec_of(), target="gfx950", **chosen()).text)
-    cycles = lower_and_walk(str(tmp_path / "output.py"), spec_of(), "gfx950").cycles
-    assert isinstance(cycles.estimate, str) and "share the steps" in cycles.estimate and cycles.loops
-    with pytest.raises(Refused, match="allocates memory") as found:
+    found = [
+        lower_and_walk(str(tmp_path / "output.py"), replace(spec_of(), grid=(n,)), "gfx950").cycles for n in (6, 256)
+    ]
+    assert [list(x.estimate.trips.values()) for x in found] == [[1], [STEPS]] and found[0].staying == 1
+    assert {x.hot.label for x in found} == set(found[0].estimate.trips) and found[1].estimate.rounds == 1
+    without = lower_and_walk(str(tmp_path / "output.py"), replace(spec_of(), values={}), "gfx950").cycles
+    assert "does not decide how many steps" in without.estimate
+    with pytest.raises(Refused, match="allocates memory") as refusal:
         compile_native(str(tmp_path / "output.py"), spec_of(), "gfx950", (), False, False)
-    assert found.value.diagnostics[0].code == "not-bundled"
+    assert refusal.value.diagnostics[0].code == "not-bundled"
 
 
 def test_no_search_takes_it():

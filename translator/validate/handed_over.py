@@ -5,6 +5,9 @@ program 4     while atomic_add(mark, 0, acquire) < 1: ...; load(sums)
 
 Each program counts its releases. What it stores has the number of the next one; by an acquire a program gets to know all that was known where
 the mark was released. So it is found in whatever turns programs run, if a mark is set too early or not waited for.
+
+A release orders what the thread has stored that makes it, with those of its wave: it is one of the program where each thread makes it. What one
+thread has acquired the others know of behind a barrier.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ class HandedOver:
     def __init__(self, program: Callable[[], int], name: str) -> None:
         self.program, self.name = program, name
         self._known: dict[int, dict[int, int]] = {}  # by program: releases that it knows of, by program
+        self._acquired: dict[int, dict[int, int]] = {}  # by program: what one thread of it knows
         self._marks: dict[int, dict[int, int]] = {}  # by address: what was known where it was released
         self._by = self._at = np.zeros(
             0, np.int64
@@ -57,11 +61,12 @@ class HandedOver:
         me = self.program()
         self._by[offset // _SIZE], self._at[offset // _SIZE] = me + 1, self._clock(me)[me] + 1
 
-    def atomic(self, addresses: np.ndarray, words: Sequence[str]) -> None:
-        """An atomic operation on marks at `addresses`, of which `words` say what it orders."""
+    def atomic(self, addresses: np.ndarray, words: Sequence[str], by_all: bool) -> None:
+        """An atomic operation on marks at `addresses`, of which `words` say what it orders. by_all: each thread makes one."""
         me = self.program()
         known = self._clock(me)
         releases, acquires = (any(word in kinds for word in words) for kinds in (_RELEASES, _ACQUIRES))
+        releases = releases and by_all
         if releases:
             known[me] += 1
         for address in np.unique(addresses).tolist():
@@ -69,7 +74,11 @@ class HandedOver:
             if releases:
                 _learn(mark, known)
             if acquires:
-                _learn(known, mark)
+                _learn(known if by_all else self._acquired.setdefault(me, {}), mark)
+
+    def barrier(self) -> None:
+        """All threads of a program get to know what one of them does."""
+        _learn(self._clock(self.program()), self._acquired.pop(self.program(), {}))
 
 
 def _learn(one: dict[int, int], other: dict[int, int]) -> None:

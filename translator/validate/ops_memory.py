@@ -56,7 +56,8 @@ def rmw(machine, op, kind: str, address, value, mask, element: str):
         raise NotRunnable(op.name, f"atomic {kind}")
     machine.switch()
     if isinstance(machine.memory.peers, HandedOver):
-        machine.memory.peers.atomic(address if mask is None else np.extract(mask, address), op.words)
+        addresses = np.asarray(address if mask is None else np.extract(mask, address))
+        machine.memory.peers.atomic(addresses, op.words, np.size(address) >= machine.threads)
     return machine.memory.atomic(
         address, value, mask, element, ATOMIC[kind], machine.uses(op), unsigned=kind in ("umax", "umin")
     )
