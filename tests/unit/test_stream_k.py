@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 import types
 from dataclasses import replace
@@ -11,9 +12,11 @@ import numpy as np
 import pytest
 from slow_rows import slow_but, slow_but_every
 from translation_of import dedent, launch, tensor, translate, validated
+from triton.compiler.errors import CompilationError
 
 from rules.targets import TARGETS
 from rules.timing import TIMINGS
+from translator import translation
 from translator.choices.chosen import Choices, choices_of
 from translator.cycles.estimate import Shares, shares
 from translator.cycles.walk_job import lower_and_walk
@@ -29,9 +32,9 @@ from translator.translation import translate_kernel
 from translator.ttgir.parse import parse_module
 from translator.validate import pair, validate_launch
 from translator.validate.chosen_programs import IN_ORDER, LAST_FIRST, Programs
+from translator.validate.cut_tiles import Dealing, dealings
 from translator.validate.handed_over import HandedOver
 from translator.validate.hazards import Hazard
-from translator.validate.cut_tiles import Dealing, dealings
 from translator.validate.turns import ALTERNATING, BACKWARD, DRAWN, FORWARD
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
@@ -125,15 +128,18 @@ def test_no_steps_at_all(tmp_path: Path):
 
 @pytest.mark.compile
 def test_a_launch_repeats_its_bits(tmp_path: Path, monkeypatch):
-    """In whatever turns its programs run; with another number of programs they are others."""
+    """In whatever turns its programs run; with another number of programs they are others, within what the order of one sum can change."""
     text = translate(tmp_path, SOURCE, spec_of(), target="gfx950", **chosen()).text
     (tmp_path / "output.py").write_text(text)
     found: dict[Dealing, bytes] = {}
+    terms: set[int] = set()
     ways = [Dealing(n, order) for n in (4, 13) for order in (FORWARD, BACKWARD, ALTERNATING, DRAWN)]
+    ways.append(Dealing(1, IN_ORDER))
     compared, left = pair.compare, list(ways)
 
     def keep(source, translated, *given):
         found[left.pop(0)] = translated.buffers[2].data.tobytes()
+        terms.add(given[0])
         return compared(source, translated, *given)
 
     dealt(monkeypatch, *ways)
@@ -141,6 +147,7 @@ def test_a_launch_repeats_its_bits(tmp_path: Path, monkeypatch):
     assert judged(tmp_path, spec_of())["status"] == "validated"
     bits = {n: {data for way, data in found.items() if way.programs == n} for n in (4, 13)}
     assert all(len(x) == 1 for x in bits.values()) and bits[4] != bits[13]
+    assert terms == {1 + STEPS * BLOCK}
 
 
 WAIT = """        while {tl}.atomic_add({marks} + {slots} + {other}, 0, sem="acquire") < {threads}:
@@ -480,3 +487,17 @@ def test_no_search_takes_it():
         "fp32",
         "int32",
     }
+
+
+def test_what_triton_does_not_take_is_refused(tmp_path: Path, monkeypatch):
+    """The derived kernel is Triton's to judge."""
+    trace = translation.trace_launch
+
+    def traced(fn, *given):
+        if "sums" in fn.arg_names:
+            raise CompilationError(fn.src, ast.parse(fn.src).body[0], "not in a loop")
+        return trace(fn, *given)
+
+    monkeypatch.setattr(translation, "trace_launch", traced)
+    (found,) = refused(tmp_path, SOURCE)
+    assert found.code == "stream-k" and "not in a loop" in found.why and found.line

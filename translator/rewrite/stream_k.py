@@ -28,6 +28,7 @@ from dataclasses import replace
 from typing import Any
 
 import triton.language as tl
+from triton.compiler.errors import CompilationError
 from triton.runtime.jit import KernelParam
 
 from translator.choices.chosen import Choices
@@ -120,7 +121,13 @@ def share_steps(
     added = [words[name] for name in _PARAMETERS]
     _add_parameters(fn, added)
     shared = Shared(*added, found.elements, found.sums[0].dtype, programs_per_unit(choices))
-    return replace(retrace(fn, with_shared(launch.spec, shared)), shared=shared)
+    try:
+        return replace(retrace(fn, with_shared(launch.spec, shared)), shared=shared)
+    except CompilationError as error:
+        said = error.error_message or "its statements do not go into a loop"
+        message = f"tiles of `{original.__name__}` cannot be cut between steps"
+        why = f"Triton does not take it with a loop over tiles around it: {said.strip().splitlines()[0]}"
+        raise refuse(facts.frame, found.loop, "stream-k", message, why, "leave the choice out") from error
 
 
 def _check_choices(facts: FunctionFacts, choices: Choices, request: TranslateRequest) -> None:
