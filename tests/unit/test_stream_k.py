@@ -20,8 +20,12 @@ from translator import translation
 from translator.choices.chosen import Choices, choices_of
 from translator.cycles.estimate import Shares, shares
 from translator.cycles.walk_job import lower_and_walk
+from translator.device.build import BundleRequest, build_bundle
 from translator.device.build_jobs import compile_native
 from translator.device.refusal import Refused
+from translator.emulator.emulator_request import Stopped
+from translator.emulator.observer import EmulatedLaunch
+from translator.emulator.sides import Side
 from translator.facts.shared_steps import SUMMED
 from translator.lowering.jobs import lower_file
 from translator.optimize.candidates import ROWS
@@ -35,6 +39,8 @@ from translator.validate.chosen_programs import IN_ORDER, LAST_FIRST, Programs
 from translator.validate.cut_tiles import Dealing, dealings
 from translator.validate.handed_over import HandedOver
 from translator.validate.hazards import Hazard
+from translator.validate.pair import SourceRun
+from translator.validate.run import validate_job
 from translator.validate.turns import ALTERNATING, BACKWARD, DRAWN, FORWARD
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
@@ -476,9 +482,30 @@ def test_a_launch_has_an_estimate_and_needs_its_host_code(tmp_path: Path):
     assert {x.hot.label for x in found} == set(found[0].estimate.trips) and found[1].estimate.rounds == 1
     without = lower_and_walk(str(tmp_path / "output.py"), replace(spec_of(), values={}), "gfx950").cycles
     assert "does not decide how many steps" in without.estimate
+    pool = types.SimpleNamespace(call=lambda job, *given, **more: compile_native(*given))
+    request = BundleRequest(str(tmp_path / "source.py"), str(tmp_path / "output.py"), spec_of(), "gfx950")
     with pytest.raises(Refused, match="allocates memory") as refusal:
-        compile_native(str(tmp_path / "output.py"), spec_of(), "gfx950", (), False, False)
+        build_bundle(pool, request)
     assert refusal.value.diagnostics[0].code == "not-bundled"
+
+
+@pytest.mark.compile
+def test_machine_code_is_run_with_tiles_that_are_cut(tmp_path: Path):
+    """One program after another, with memory for sums and marks behind the tensors of the source."""
+    validated(tmp_path, SOURCE, spec_of(), "gfx950", **chosen())
+    runs: list[SourceRun] = []
+    files = [str(tmp_path / name) for name in ("source.py", "output.py")]
+    job = {"source": files[0], "output": files[1], "launch": spec_of(), "target": "gfx950", "variants": False}
+    validate_job(job, runs.append)
+    (run,) = runs
+    assert run.programs == tuple(range(TILES)) and run.translated == tuple(range(2 * TILES + 1)) and not run.turns
+    requests: list = []
+    session = types.SimpleNamespace(run=lambda request: requests.append(request) or Stopped("fault", "stopped"))
+    sides = [Side.of(compile_native(file, spec_of(), "gfx950", (), False, False), "gfx950") for file in files]
+    EmulatedLaunch(session, *sides, 1.0).observe(run)
+    assert [(request.grid[0], len(request.tensors)) for request in requests] == [(TILES, 3), (2 * TILES + 1, 5)]
+    *_, sums, marks = requests[1].tensors
+    assert (len(sums), len(marks)) == (13 * BLOCK * BLOCK * 4, 13 * 4) and not any(marks)
 
 
 def test_no_search_takes_it():

@@ -48,6 +48,12 @@ def dealings(
     return Dealing(1, IN_ORDER), Dealing(fewer, ALTERNATING), Dealing(many, BACKWARD), Dealing(many, DRAWN)
 
 
+def observed(shared: Shared | None, grid: Sequence[int], chosen: Programs, in_order: bool) -> Dealing | None:
+    """The dealing by which somebody else runs the translation, one program after another: tiles are cut, and nobody has to wait."""
+    ways = dealings(shared, grid, chosen, True, in_order)
+    return None if ways[0] is None else replace(ways[0], order=IN_ORDER)
+
+
 def shared_launch(
     shared: Shared, grid: tuple[int, ...], chosen: Programs, dealing: Dealing | None, inputs: Inputs
 ) -> tuple[Launched, Inputs]:
@@ -74,4 +80,4 @@ def _tensor(name: str, element: str, data: np.ndarray) -> Tensor:
     return Tensor(name, element, data, 0, (data.size,), (1,))
 
 
-__all__ = ["Dealing", "dealings", "shared_launch"]
+__all__ = ["Dealing", "dealings", "observed", "shared_launch"]

@@ -17,7 +17,7 @@ from translator.validate.bind import bind, place_tensors
 from translator.validate.chosen_programs import FEWEST, IN_ORDER, LAST_FIRST, Programs, choose_programs, cost, together
 from translator.validate.compare import TensorComparison, compare, new_races
 from translator.validate.coverage import Ran
-from translator.validate.cut_tiles import Dealing, dealings, shared_launch
+from translator.validate.cut_tiles import Dealing, dealings, observed, shared_launch
 from translator.validate.dtypes import PRECISION, stored
 from translator.validate.engine import Machine
 from translator.validate.handed_over import HandedOver
@@ -129,6 +129,8 @@ class Pair:
 
     def _run(self, inputs: Inputs, budget: float, order: str) -> ValidationResult:
         memory, machine, chosen = self._run_source(inputs, budget, order)
+        grid, in_order = inputs.grid or self.grid, bool(memory.crossing or memory.racing())
+        self.dealing = observed(self.shared, grid, chosen, in_order)
         if order in (IN_ORDER, TURNS[0]):
             self.ran = machine.ran
             if self.observe is not None:
@@ -138,8 +140,7 @@ class Pair:
                 judged_by = memory, machine.reduction, self.narrowest
                 self.observe(SourceRun(*here, *there, order != IN_ORDER, *judged_by))
         schedules = self.schedules if not inputs.variant else self.schedules[:1]
-        in_order = bool(memory.crossing or memory.racing())
-        ways = dealings(self.shared, inputs.grid or self.grid, chosen, bool(inputs.variant), in_order)
+        ways = dealings(self.shared, grid, chosen, bool(inputs.variant), in_order)
         for schedule, self.dealing in itertools.product(schedules, ways):
             result = self._judge(inputs, memory, machine, chosen, schedule)
             if result.status != "validated":
