@@ -340,6 +340,7 @@ WAYS = {
     "programs along another axis": SOURCE.replace("    c_ptrs =", "    c_ptr += 0 * N\n    c_ptrs =").replace(
         "    c_ptr += 0 * N\n    c_ptrs = c_ptr +", "    c_ptrs = c_ptr + tl.program_id(1) * M * N +"
     ),
+    "a compile-time bound": SOURCE.replace("K, BLOCK: tl.constexpr", "K: tl.constexpr, BLOCK: tl.constexpr"),
     "names of the source": SOURCE.replace("pid", "tile").replace("rows", "programs").replace("inner", "sums"),
 }
 
@@ -353,6 +354,8 @@ def test_other_ways_to_write_it(what: str, tmp_path: Path):
         longer = tensor(2 * M, N)
         longer["tensor"]["dtype"] = "float32"
         spec = replace(spec, grid=(TILES, 2), values=spec.values | {"c_ptr": longer})
+    if what == "a compile-time bound":
+        spec = replace(spec, signature=spec.signature | {"K": "constexpr"}, constexprs=spec.constexprs | {"K": K})
     validated(tmp_path, text, spec, "gfx950", **chosen())
 
 

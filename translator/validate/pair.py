@@ -158,7 +158,8 @@ class Pair:
     ) -> ValidationResult:
         """Run the translation for programs `chosen` and compare with the source's `memory`."""
         common = {"variant": inputs.variant, "programs": len(chosen.numbers), "grid": machine.programs}
-        if not inputs.variant and self.tiles and (shared := badly_shared(self.translated, self.tiles)):
+        whole = self.tiles and self.shared is None and not inputs.variant  # what programs share has no such rule
+        if whole and (shared := badly_shared(self.translated, self.tiles)):
             return ValidationResult("hazard", str(shared), shared.op, hazards=(shared,), **common)
         other, second, fault = self._run_translated(inputs, memory, chosen, schedule, math.nan)
         if fault:
