@@ -1,6 +1,6 @@
 """Stream-K: each program has as many steps of the loop as any other, of all tiles together, so that rounds need not be whole.
 
-for tile in range(first_tile, ...):            the kernel of the source, from step `begin` to step `end` of a tile
+for tile in range(last_tile, first_tile - 1, -1):      the kernel of the source, from step `begin` to step `end` of a tile
     ...
     a_ptrs = a_ptr + offsets + begin * step
     for k in range(begin, min(end, tl.cdiv(K, BLOCK_K))):
@@ -12,7 +12,7 @@ for tile in range(first_tile, ...):            the kernel of the source, from st
         tl.store(c_ptrs, acc)
 
 This is made of the source, which is traced again: nothing else has to know. A program waits for programs with smaller numbers alone, which have
-been started before it. Sums are added in the order of the programs, the last first: a launch repeats its bits.
+been started before it; it does so at its end, for what they have stored at their beginning. Sums are added in the order of the programs, the last first: a launch repeats its bits.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ _HEAD = """\
 {last_step} *= {steps}
 {last_step} //= {programs}
 {slots} = ({tl}.program_id(2) * {tl}.num_programs(1) + {tl}.program_id(1)) * {launched}
-for {tile} in range({first_tile}, min({last_tile} + min({last_step}, 1), {tiles})):
+# The last tile first, which may be one for another program to finish: nobody waits for what is done at the end.
+for {tile} in range(min({last_tile} + min({last_step}, 1), {tiles}) - 1, {first_tile} - 1, -1):
     {begin} = {tl}.where({tile} == {first_tile}, max({first_step}, 0) % {steps}, 0)
     {end} = {tl}.where({tile} == {last_tile}, {last_step}, {steps})
 """

@@ -37,10 +37,8 @@ def dealings(
     has neither its first step nor its last. They take turns in which a program is first to get to what it has to wait for.
     """
     tiles, *others = grid
-    if shared is None or len(chosen.numbers) < np.prod(grid) or chosen.order != IN_ORDER:
+    if shared is None or len(chosen.numbers) < np.prod(grid) or chosen.order != IN_ORDER or in_order:
         return (None,)
-    if in_order:
-        return (None,) if others else (Dealing(1, IN_ORDER),)
     most = max(1, MOST // int(np.prod(others, dtype=int)))
     many, fewer = min(2 * tiles + 1, most), min(max(tiles - 1, 2), most)
     if variant:
