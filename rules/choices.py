@@ -274,6 +274,9 @@ CHOICES = (
             "tile": "one tile: the work of one number",
             "persistent": "one tile after another: at most one program for each compute unit is launched",
             "persistent-2": "the same, with two programs for each compute unit",
+            "stream-k": "as many steps of the loop as any other program, of all tiles together: sums are made in another order; one program "
+            "for each compute unit is launched",
+            "stream-k-2": "the same, with two programs for each compute unit",
         },
         (Default("tile", "the hardware gives the next tile to the first compute unit that is free"),),
         word="{}",

@@ -84,8 +84,9 @@ def rewrite_kernel(
     ringed: frozenset[tuple[tuple[int, ...], int]] = frozenset()
     xcds, why_one = xcds_of(kernel, choices)
     tiles = tiles_of(kernel, choices, strategy)
+    handed = launch.shared.sums if launch.shared is not None else ""
     while True:
-        unit = Unit(kernel, Decided(choices, strategy, frozenset(plain), whole, ringed, moved, xcds, tiles))
+        unit = Unit(kernel, Decided(choices, strategy, frozenset(plain), whole, ringed, moved, xcds, tiles, handed))
         rewriter = rewriter_type(unit, read_function(kernel, launch.trace.frames[0]))
         # These are known only once the text is there; it is then written again without what cannot be.
         try:
@@ -99,9 +100,13 @@ def rewrite_kernel(
                 written.record.choose(f"tensor descriptors as bounds-masked accesses: {reason}")
             if why_one:
                 written.record.choose(f"programs keep their numbers: {why_one}")
+            if launch.shared is not None:
+                written.record.explain(
+                    "programs share the steps of tiles: sums are made in another order than the source's"
+                )
             _check_stages(written.facts, written.loops.pipelined.values())
             check_refills(every)
-            return replace(assemble(unit, written), tiles=tiles)
+            return replace(assemble(unit, written), tiles=tiles, shared=launch.shared)
         except NotForTheDataMover as kept:
             assert kept.site not in plain, f"bug in gluonize: {kept.reason}"
             plain[kept.site] = kept.reason

@@ -38,6 +38,7 @@ from translator.rewrite.kernel_family import KernelVersion, texts_of
 from translator.rewrite.standalone import SourceFacts, standalone_module
 from translator.rewrite.own_lines import give_own_lines
 from translator.rewrite.reserved_names import free_module_names
+from translator.rewrite.stream_k import programs_per_unit, share_steps
 from translator.rewrite.told_launches import ToldLaunches
 from translator.lift.lifted_kernel import lift_kernel, together
 from translator.source.common_launch import common_launch, differing
@@ -49,6 +50,7 @@ from translator.source.launch_spec import LaunchSpec, RefusedLaunch
 from translator.source.load import LoadedKernel, explain_trace_error, load_for_launch, resolve_source
 from translator.source.module_file import full_search_path, parse_file
 from translator.source.moved_lines import file_line
+from translator.source.persistent_launch import with_shared
 
 
 def translate_kernel(request: TranslateRequest) -> TranslateResult:
@@ -276,7 +278,10 @@ def traced_launch(
         alike = [other for other in (*request.launches, *beside) if other.kernel == spec.kernel]
         defaults = {p.name: p.default for p in loaded.fn.params if p.has_default}
         traced = _traced(loaded, _with_matrix_options(spec, chosen), request, chosen)
-        traced = replace(traced, spec=spec, given=given_numbers((spec, *alike), defaults))
+        given = given_numbers((spec, *alike), defaults)
+        if traced.shared is not None:
+            loaded, spec = replace(loaded, fn=traced.trace.frames[0].fn), with_shared(spec, traced.shared)
+        traced = replace(traced, spec=spec, given=given)
         if (
             chosen.asks("lds-partitions", "two")
             and (anchors := with_spread_products(traced.anchors, traced.num_warps)) is not None
@@ -334,10 +339,13 @@ def _lifted(loaded: LoadedKernel, spec: LaunchSpec, request: TranslateRequest) -
 def _traced(loaded: LoadedKernel, spec: LaunchSpec, request: TranslateRequest, chosen: Choices) -> TracedLaunch:
     """The kernel traced, helpers that load a loop's tiles put into the loop, and loops in two: then it is a copy with another source."""
 
-    def trace(fn: Any) -> TracedLaunch:
-        return trace_launch(fn, spec, request.target, loaded.load_jit, not request.general)
+    def trace(fn: Any, launch: LaunchSpec = spec) -> TracedLaunch:
+        return trace_launch(fn, launch, request.target, loaded.load_jit, not request.general)
 
     traced = inline_tile_loads(trace(loaded.fn), trace)
+    if programs_per_unit(chosen):
+        facts = read_function(kernel_facts(traced), traced.trace.frames[0])
+        return share_steps(traced, facts, chosen, request, trace)
     if not chosen.asks("loop-masks", "peeled"):
         return traced
     return peel_masks(traced, read_function(kernel_facts(traced), traced.trace.frames[0]), trace)

@@ -32,8 +32,8 @@ CLUSTERS = {
 }
 
 
-# Fixtures that have goldens for programs that go from tile to tile too: (target, what programs do).
-PROGRAMS = {"matmul": (("gfx950", "persistent"),)}
+# Fixtures that have goldens for programs with several tiles, or parts of them, too: (target, what programs do).
+PROGRAMS = {"matmul": (("gfx950", "persistent"), ("gfx950", "stream-k"))}
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def with_options() -> list[Golden]:
         for target, ctas in CLUSTERS.get(f.name, ())
     ]
     staying = [
-        Golden(f.golden_file(f"{target}_{programs}"), f.kernel_file, target, programs=programs)
+        Golden(f.golden_file(f"{target}_{programs.replace('-', '_')}"), f.kernel_file, target, programs=programs)
         for f in fixture_set.fixtures()
         for target, programs in PROGRAMS.get(f.name, ())
     ]

@@ -14,6 +14,7 @@ import test_machine_gluon_ops
 import test_machine_memory
 import test_machine_nvidia_hazards as nvidia
 import test_persistent
+import test_stream_k
 import triton
 import triton.language as tl
 from machine_harness import run_kernel
@@ -60,6 +61,7 @@ ELSEWHERE = {
     "missing-fence": nvidia.test_stores_of_another_partition_are_fenced,
     "false-hint": test_machine_gluon_ops.test_false_hints_are_found,
     "tiles": test_persistent.test_which_tiles_each_program_has_is_computed,
+    "unordered": test_stream_k.test_what_is_read_has_to_be_known_of,
 }
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from rules.targets import Target
 from rules.timing import Timing
 from translator.cycles.prediction import Estimate, KernelCycles
-from translator.cycles.spread import Spread, iteration_clk, spread
+from translator.cycles.spread import Spread, compute_units, iteration_clk, spread
 from translator.cycles.traffic import Traffic
 from translator.source.launch_spec import LaunchSpec
+from translator.source.persistent_launch import Shared
 
 _WORD_BYTES = 4
 
@@ -47,6 +48,52 @@ def estimate(
         accuracy=timing.whole_error,
         fetch_bound=_fetch_bound(found, launch, timing),
     )
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How programs share the steps of tiles. programs: along all axes; steps: of one program at most; tiles: parts of tiles that it has at most;
+    added: sums of others that it adds to its own of one tile at most."""
+
+    programs: int
+    steps: int
+    tiles: int
+    added: int
+
+
+def shares(spec: LaunchSpec, steps: int, per_unit: int, target: Target, timing: Timing) -> Shares:
+    """The shares of a launch with so many steps for each tile, and so many programs for each compute unit."""
+    tiles, *others = spec.grid
+    apart = math.prod(others)
+    room = max(1, int(compute_units(target, timing) * per_unit) // max(1, apart))
+    programs = max(1, min(room, tiles * max(1, steps)))
+    own = math.ceil(tiles * steps / programs)
+    if not tiles % programs or not steps:
+        return Shares(programs * apart, own, max(1, tiles // programs), 0)
+    return Shares(programs * apart, own, (own + steps - 2) // steps + 1, math.ceil(steps / own))
+
+
+def estimate_shared(
+    found: KernelCycles, steps: int, shared: Shared, spec: LaunchSpec, target: Target, timing: Timing
+) -> Estimate | str:
+    """The estimate of a launch whose programs share the steps of tiles: all at once, each with its share of the hot loop, its sums of a
+    tile that is cut stored, and those of others added one after another. steps: of a tile."""
+    if not target.clock_ghz or not target.compute_units:
+        return f"clock and compute units of {target.name} are not published"
+    hot = found.hot
+    if hot is None:
+        return "the kernel could not be walked"
+    own = shares(spec, steps, shared.per_unit, target, timing)
+    launch = spread((own.programs,), found.ctas, hot.workgroups, target, timing)
+    clk = found.outside * own.tiles + own.steps * iteration_clk(hot, found.traffic, found.ctas, launch, timing)
+    moved = launch.resident * shared.elements * _WORD_BYTES * (own.added + 1) if own.added else 0
+    clk += moved / min(timing.port_bytes, timing.l2_bytes)
+    computing = launch.rounds * clk / (target.clock_ghz * 1e3)
+    size = tensor_bytes(spec)
+    moving = size / (timing.memory_tbs * 1e6) if timing.memory_tbs else 0.0
+    trips, fetch = {hot.label: own.steps}, _fetch_bound(found, launch, timing)
+    bound = moving > computing
+    return Estimate(max(computing, moving), launch.rounds, clk, trips, size, bound, timing.whole_error, fetch)
 
 
 def _fetch_bound(found: KernelCycles, launch: Spread, timing: Timing) -> bool:

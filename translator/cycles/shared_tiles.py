@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from translator.cycles.traffic import hot_loads
+from translator.cycles.traffic import hot_loads, hot_range
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.module import Module, Op
 
@@ -61,6 +61,20 @@ def fetched_bytes(module: Module, spec: LaunchSpec, at_once: int, xcds: int) -> 
     tiles = [(scalars.tiles(op), size) for op, size in loads]
     rounds = [range(first, min(first + at_once, programs)) for first in range(0, programs, at_once)]
     return sum(_most(tiles, numbers, xcds) for numbers in rounds) / len(rounds)
+
+
+def hot_steps(module: Module, spec: LaunchSpec) -> int | None:
+    """How often the loop with most products goes round in the first program, of as many as the launch has; None where the launch does not
+    decide that."""
+    loop = hot_range(module)
+    if loop is None or not spec.grid:
+        return None
+    scalars = _Scalars(module, spec, int(np.prod(spec.grid)))
+    bounds = [scalars.known.get(x) for x in (loop.for_loop.low, loop.for_loop.high, loop.for_loop.step)]
+    if scalars.open or any(x is None for x in bounds):
+        return None
+    low, high, step = (int(np.ravel(x)[0]) for x in bounds)
+    return max(0, -(-(high - low) // step)) if step > 0 else None
 
 
 def _most(tiles: Sequence[tuple[np.ndarray, int]], numbers: range, xcds: int) -> int:
@@ -153,4 +167,4 @@ def _yields(op: Op) -> Iterator[Op]:
         yield from (x for region in op.regions for block in region.blocks for x in block.ops if x.name == "scf.yield")
 
 
-__all__ = ["fetched_bytes"]
+__all__ = ["fetched_bytes", "hot_steps"]

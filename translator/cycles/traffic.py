@@ -53,6 +53,13 @@ def hot_loads(module: Module) -> list[tuple[Op, int]]:
     return [(op, read) for op, read, _ in _moves(module, _hot_loop(module))]
 
 
+def hot_range(module: Module) -> Op | None:
+    """The innermost loop over a range with most products; None where there are none."""
+    loops = [op for f in module.functions.values() for op in _innermost(f.region.walk()) if op.name == "scf.for"]
+    found = max(loops, key=lambda op: _products(list(_inside(op))), default=None)
+    return found if found is not None and _products(list(_inside(found))) else None
+
+
 def tile_bytes(module: Module, within: int = 0) -> dict[str, float]:
     """ "kernel.py:12" of the outermost call -> bytes that a copy of the tensor data mover there moves for one workgroup: the mean, where
     copies of several tiles stand on one line. within: the line of a call that all of the kernel is in."""

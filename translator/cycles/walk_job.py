@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 
@@ -10,16 +11,16 @@ from rules.timing import TIMINGS
 from translator.cycles.analysis import analyze
 from translator.cycles.assembly import read_program
 from translator.cycles.executed_paths import Flow
-from translator.cycles.estimate import argument_offsets, argument_words, estimate
+from translator.cycles.estimate import argument_offsets, argument_words, estimate, estimate_shared, shares
 from translator.cycles.prediction import Estimate, KernelCycles, Walked
-from translator.cycles.shared_tiles import fetched_bytes
+from translator.cycles.shared_tiles import fetched_bytes, hot_steps
 from translator.cycles.spread import spread
 from translator.cycles.traffic import Traffic, hot_traffic, tile_bytes
 from translator.cycles.trips import count_trips
 from translator.lowering.jobs import lower_file, lower_loaded
 from translator.source.launch_spec import LaunchSpec
 from translator.source.load import load_side
-from translator.source.persistent_launch import persistent_launch, with_tiles, within_tile
+from translator.source.persistent_launch import Shared, persistent_launch, with_tiles, within_tile
 from translator.ttgir.module import Module
 from translator.ttgir.parse import parse_module
 
@@ -47,13 +48,19 @@ def lower_and_walk(
     module = parse_module(lowered.stages["ttgir"])
     per_unit = staying.per_unit if staying is not None else 0
     trips = _trips(assembly, spec, bool(per_unit))
+    if staying is not None and staying.shared is not None:
+        trips = dict.fromkeys(trips)  # a program has parts of tiles: it is in none as long as in another
     cycles = analyze(
         assembly, target, lowered.num_warps, lowered.lds_bytes,
         tiles=tile_bytes(module, staying.call[0] if staying else 0),
         hottest_with=_decided(trips) if costs_only else None, most=per_unit,
     )  # fmt: skip
-    cycles = _of_launch(replace(cycles, staying=per_unit), trips, module, spec)
-    if not costs_only:
+    cycles = replace(cycles, staying=per_unit)
+    if staying is not None and staying.shared is not None:
+        cycles = _of_shares(cycles, module, spec, staying.shared)
+    else:
+        cycles = _of_launch(cycles, trips, module, spec)
+    if not costs_only and (staying is None or staying.shared is None):
         cycles = replace(cycles, estimate=estimate(cycles, trips, spec, target_row(target), TIMINGS[target]))
     lowered = replace(lowered, stages=lowered.stages if keep_stages else {})
     return Walked(**{f.name: getattr(lowered, f.name) for f in fields(lowered)}, cycles=cycles)
@@ -82,6 +89,21 @@ def _of_launch(cycles: KernelCycles, trips: Mapping[str, int | None], module: Mo
     """The cycles of a kernel with what a launch says of its loops and of what programs share."""
     cycles = replace(cycles, ctas=module.clusters, trips=_decided(trips))
     return replace(cycles, traffic=_traffic(module, cycles, spec))
+
+
+def _of_shares(cycles: KernelCycles, module: Module, spec: LaunchSpec, shared: Shared) -> KernelCycles:
+    """The cycles of a kernel whose programs share the steps of tiles, with its estimate: fewer programs than the grid of the source has begin
+    at tiles apart."""
+    cycles, row = replace(cycles, ctas=module.clusters), target_row(cycles.target)
+    steps = hot_steps(module, spec)
+    if steps is None:
+        why = "the launch does not decide how many steps a tile has" if spec.grid else "the launch has no grid"
+        return replace(cycles, estimate=why, traffic=hot_traffic(module))
+    timing = TIMINGS[row.name]
+    _, *others = spec.grid
+    launched = shares(spec, steps, shared.per_unit, row, timing).programs // math.prod(others)
+    cycles = replace(cycles, traffic=_traffic(module, cycles, replace(spec, grid=(launched, *others))))
+    return replace(cycles, estimate=estimate_shared(cycles, steps, shared, spec, row, timing))
 
 
 def _decided(trips: Mapping[str, int | None]) -> dict[str, int]:

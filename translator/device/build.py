@@ -70,6 +70,9 @@ def build_bundle(pool: WorkerPool, request: BundleRequest) -> BuiltBundle:
     spec = plain_launch(given) if own_target else given
     what = f"{spec.id} on {r.target}"
     native = pool.call(JOBS + "compile_native", r.output, spec, r.target, r.folders, r.import_hosts, False, what=what)
+    if native["shares"]:
+        why = "what stands around its `run` allocates memory for each launch, which a code object alone is not given"
+        raise Refused("programs that share the steps of tiles", why, "not-bundled")
     inputs, tensors, flops = pool.call(
         JOBS + "reference", r.source, given, r.target, r.folders, r.import_hosts, what=f"{what}: reference"
     )

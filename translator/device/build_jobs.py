@@ -24,7 +24,8 @@ def compile_native(
     """The translation (or the source) for the target itself: `code`, `ttgir`, `names` and launch metadata.
 
     target: also `cuda:90`, of a source that is Gluon for it; `maps` is then what its host descriptors are made of. `tiles`: the parameter
-    with the number of tiles, of programs that go from one to another, "" of others; `per_unit`: as many are launched for a compute unit.
+    with the number of tiles, of programs that go from one to another, "" of others; `per_unit`: as many are launched for a compute unit;
+    `shares`: whether they share the steps of tiles.
     """
     import triton
     from triton.compiler import ASTSource
@@ -56,8 +57,9 @@ def compile_native(
     found = _described(compiled, "cubin" if gpu.backend == "cuda" else "hsaco", gpu.warp_size)
     maps = list(getattr(compiled.metadata, "tensordesc_meta", None) or ())
     tiles, per_unit = (staying.count, staying.per_unit) if staying is not None else ("", 0)
-    names = list(loaded.fn.arg_names)
-    return found | {"ttgir": compiled.asm["ttgir"], "names": names, "maps": maps, "tiles": tiles, "per_unit": per_unit}
+    own = {"ttgir": compiled.asm["ttgir"], "names": list(loaded.fn.arg_names), "maps": maps}
+    shares = staying is not None and staying.shared is not None
+    return found | own | {"tiles": tiles, "per_unit": per_unit, "shares": shares}
 
 
 def _load(output: str, spec: LaunchSpec, folders: tuple[str, ...], import_hosts: bool):

@@ -48,9 +48,8 @@ class EmulatedLaunch:
         if self.last is not None and time.monotonic() > self.end:
             self.left_out += 1
             return
-        start = start_of(run)
         other = replace(run, programs=run.translated, grid=run.translated_grid, inputs=run.translated_inputs)
-        sides = [self._run(self.source, run, start), self._run(self.translation, other, start)]
+        sides = [self._run(self.source, run, start_of(run)), self._run(self.translation, other, start_of(other))]
         found = judge(*sides, run.inputs.variant)
         self.ran += 1
         self.last = found

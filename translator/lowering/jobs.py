@@ -38,7 +38,10 @@ def lower_loaded(loaded: LoadedKernel, spec: LaunchSpec, target: str, keep_stage
     from translator.lift.lifted_kernel import lift_kernel
     from translator.source.gluon_kernels import is_gluon_launch
     from translator.source.load import explain_trace_error
+    from translator.source.persistent_launch import persistent_launch, with_tiles
 
+    if (staying := persistent_launch(loaded)) is not None and staying.shared is not None:
+        spec = with_tiles(spec, staying)  # nothing else launches it, while any number of programs can have whole tiles
     if is_gluon_launch(spec):
         # What Triton's own compiler would make of the source is what it makes of the Triton kernel that the source computes.
         lifted = lift_kernel(loaded, spec)

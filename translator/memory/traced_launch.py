@@ -38,6 +38,7 @@ from translator.memory.operands import OperandInLds, read_early, read_operands
 from translator.memory.staging import Rows, Staged, read_descriptor_layouts, read_rows, read_staging, with_row_numbers
 from translator.source.compile_arguments import compile_arguments
 from translator.source.launch_spec import LaunchSpec
+from translator.source.persistent_launch import Shared
 from translator.ttgir.cta_parts import shares_tensors
 from translator.ttgir.layouts import SharedLayout
 from translator.ttgir.parse import parse_module
@@ -64,6 +65,7 @@ class TracedLaunch:
     given: tuple[GivenNumbers, ...] = ()  # of the launches that share its text
     loose: bool = False  # whether its text is to be that of other sizes too
     loads_once: bool = False  # whether what is loaded is moved, however little it is
+    shared: Shared | None = None  # None where programs have whole tiles
 
 
 def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None, padded: bool = True) -> TracedLaunch:

@@ -38,6 +38,15 @@ def small_load(facts: FunctionFacts, is_cheap: Cheap, node: ast.Call) -> bool:
     return is_small(facts, fact) and all(is_cheap(argument) for argument in given.values())
 
 
+def handed_over(facts: FunctionFacts, handed: str, node: ast.Call) -> bool:
+    """Whether a call loads what another program has stored in the layout of its sums: in that layout it is loaded with as many bytes for each lane,
+    and needs no more registers than a sum. handed: the parameter that it lies behind, "" for none."""
+    callee = callee_of(facts, node) if handed else None
+    if callee is None or callee.row is None or callee.row.kind != "load":
+        return False
+    return any(isinstance(n, ast.Name) and n.id == handed for n in ast.walk(node))
+
+
 def is_small(facts: FunctionFacts, fact: TensorFact) -> bool:
     """Whether a tensor has less than an element per thread, where that is to matter."""
     if facts.kernel.loads_once:

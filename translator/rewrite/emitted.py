@@ -7,6 +7,7 @@ from typing import Any
 
 from translator.rewrite.gluon_function import GluonFunction
 from translator.rewrite.unit import Record, Tiles
+from translator.source.persistent_launch import Shared
 from translator.ttgir.layouts import Layout
 
 
@@ -45,3 +46,4 @@ class EmittedKernel:
     record: Record = field(default_factory=Record)
     moving: dict[tuple[str, str], bool] = field(default_factory=dict)  # as in Unit
     tiles: Tiles | None = None  # None where each program has one
+    shared: Shared | None = None  # None where programs have whole tiles

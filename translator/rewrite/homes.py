@@ -187,9 +187,9 @@ class Homes:
             web = self.facts.webs.of_use.get(node)
             return web is None or self.web_cheap(web)
         if isinstance(node, ast.Call):
-            return calls.cheap(self.facts, self.cheap, self.of_loops.staged, node) or costs.small_load(
-                self.facts, self.cheap, node
-            )
+            staged, handed = self.of_loops.staged, self.unit.decided.handed
+            small = costs.small_load(self.facts, self.cheap, node) or costs.handed_over(self.facts, handed, node)
+            return small or calls.cheap(self.facts, self.cheap, staged, node)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
             return False
         if isinstance(node, ast.Subscript):

@@ -44,6 +44,7 @@ from translator.rewrite.launch_checks import (
     shared_check,
 )
 from translator.rewrite.persistent import persistent_run
+from translator.rewrite.stream_k_run import stream_k_run
 from translator.rewrite.standalone import SourceFacts, families_of, header, names_in
 from translator.rewrite.prelude import BASE_IMPORTS, Prelude, plain_translation
 from translator.rewrite.tree_walk import dotted, loads, walk
@@ -203,7 +204,10 @@ class _Rewriting:
             install = hook(family.name, jit, family.contract)
             defaults_of = jit if checks_a_default(loaded.fn, family.contract) else ""
             check = guard(family.name, family.contract, defaults_of=defaults_of, shared=self.shared)
-            return Replacement(line, family.function, family.before, (*runs, definitions(check), definitions(install)))
+            # The grid of the source is checked; of programs that share steps, their own.
+            checks = definitions(check), definitions(install)
+            after = (*checks, *runs) if family.shared is not None else (*runs, *checks)
+            return Replacement(line, family.function, family.before, after)
         # A kernel that host code may wrap or make again: the hook goes in where the jit function is made.
         names = tuple(p.name for p in loaded.fn.params)
         check = guard(family.name, family.contract, names, shared=self.shared)
@@ -213,14 +217,17 @@ class _Rewriting:
 
     def persistent(self, family: Family, jit: str, plain: bool) -> tuple[Block, ...]:
         """What has host code launch as many programs as there is room for. Raises: TranslationError."""
-        if family.tiles is None:
+        if family.tiles is None and family.shared is None:
             return ()
         if not plain or self.general:
             why = "what launches fewer programs stands around a kernel that is defined at the top level, with decorators alone"
             why = "beside a kernel for any launch there is one grid" if self.general else why
             message = f"programs of {family.name} cannot go from tile to tile here"
             help = "leave the choice of programs out"
-            raise TranslationError(Diagnostic("persistent", message, self.facts.path, family.loaded.line, 1, why, help))
+            code = "persistent" if family.shared is None else "stream-k"
+            raise TranslationError(Diagnostic(code, message, self.facts.path, family.loaded.line, 1, why, help))
+        if family.shared is not None:
+            return (definitions(stream_k_run(family.name, jit, family.shared)),)
         return (definitions(persistent_run(family.name, jit, family.tiles)),)
 
     def with_general(self, family: Family, node: cst.FunctionDef) -> Replacement:

@@ -32,10 +32,12 @@ from translator.rewrite.gluon_function import first_after_gap, formatted, statem
 from translator.rewrite.handed_on import Ranged, call_of, condition, passed_on, picked_by_ranges, refused
 from translator.rewrite.helper_pool import Helper, HelperPool
 from translator.rewrite.persistent import for_tiles, persistent
+from translator.rewrite.stream_k_run import together
 from translator.rewrite.tree_walk import same
 from translator.rewrite.unit import Tiles
 from translator.source.launch_spec import LaunchSpec
 from translator.source.load import LoadedKernel
+from translator.source.persistent_launch import Shared
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ class Family:
     notes: tuple[str, ...] = ()
     untold: tuple[str, ...] = ()  # ids of launches that run the translation of an earlier one
     tiles: Tiles | None = None  # None where each program has one
+    shared: Shared | None = None  # None where programs have whole tiles
 
     @property
     def loaded(self) -> LoadedKernel:
@@ -126,7 +129,8 @@ def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
     if (tiles := versions[0].emitted.tiles) is not None:
         one, function = persistent(function, tiles, pool.taken)
         before = (*before, one)
-    return Family(name, tuple(versions), tuple(before), function, contract, served, tuple(notes), ids, tiles)
+    shared = together([v.emitted.shared for v in versions], versions[0].loaded)
+    return Family(name, tuple(versions), tuple(before), function, contract, served, tuple(notes), ids, tiles, shared)
 
 
 def _contract(members: Sequence[Member], keys: Sequence[Key]) -> RunTimeContract:

@@ -20,6 +20,7 @@ from translator.rewrite.import_aliases import aliases
 from translator.rewrite.import_lines import in_order
 from translator.rewrite.kernel_family import Family, KernelVersion, build_family
 from translator.rewrite.persistent import persistent_run
+from translator.rewrite.stream_k_run import stream_k_run
 from translator.rewrite.prelude import BASE_IMPORTS, Prelude
 from translator.source.code_style import DEFAULT_LINE_LENGTH
 from translator.source.file_names import FileNames
@@ -81,6 +82,8 @@ def standalone_module(versions: Sequence[KernelVersion], facts: SourceFacts) -> 
             defaults_of = family.name if checks_a_default(family.loaded.fn, family.contract) else ""
             check = guard(family.name, family.contract, defaults_of=defaults_of, shared=shared)
             blocks += [definitions(check), definitions(hook(family.name, family.name, family.contract))]
+        if family.shared is not None:
+            blocks += [definitions(stream_k_run(family.name, family.name, family.shared))]
         asked = {v.spec.kernel.rpartition(".")[2] for v in family.versions} - {family.name}
         blocks += [definitions(f"{name} = {family.name}") for name in sorted(asked)]
     notes = tuple(note for family in families for note in family.notes)

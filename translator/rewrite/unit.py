@@ -148,6 +148,7 @@ class Decided:
     bounds-masked, by path of the visit or name of the argument. kept_whole: loops, by path and line, that cannot be split, with
     the reason. ringed: loops that one slot does not serve. moved: pointer variables, as (function, variable), whose base moves
     from tile to tile in any case. xcds: among how many the numbers of programs are dealt anew. tiles: None where each program has one.
+    handed: the kernel's parameter with what programs have summed for each other, "" for none.
     """
 
     choices: Choices = Choices()
@@ -158,6 +159,7 @@ class Decided:
     moved: frozenset[tuple[str, str]] = frozenset()
     xcds: int = 1
     tiles: Tiles | None = None
+    handed: str = ""
 
     @property
     def given_names(self) -> frozenset[str]:

@@ -24,10 +24,12 @@ def place_tensors(memory: Memory, inputs: Inputs, only: Memory | None = None, ti
     """Put every storage in memory; -> address of the first element of each tensor, by id of the Tensor.
 
     With `only`, float items that `only` recorded as never read hold NaN: results must not depend on them. If `tight`, storage
-    ends where `only` touched it last, since the source would be right with that.
+    ends where `only` touched it last, since the source would be right with that. What `only` does not have is as it is given.
     """
     addresses = {}
+    known = only
     for number, views in enumerate(inputs.storages()):
+        only = known if known is not None and number < len(known.buffers) else None
         tensor, blank = views[0], None
         pages = tensor.pages
         data = tensor.data if pages is None else pages.contents().view(tensor.data.dtype)

@@ -126,3 +126,17 @@ def _result(buffer: Buffer, wide, same, wrong, racing: int, chosen) -> TensorCom
         float(found[first]) if first >= 0 else 0.0,
         int((~np.isfinite(expected)).sum()),
     )
+
+
+def new_races(source: Memory, translated: Memory) -> list[tuple[str, int]]:
+    """Buffers with elements on which only the translation's stores conflict, each with the first such byte."""
+    out = []
+    for a, b in zip(source.buffers, translated.buffers):
+        if b.racing is None:
+            continue
+        a.catch_up()
+        b.catch_up()
+        known = a.touched(a.racing) | a.touched(a.torn)
+        if (new := (b.touched(b.racing) | b.touched(b.torn)) & ~known).any():
+            out.append((b.name, int(np.flatnonzero(new)[0])))
+    return out

@@ -15,7 +15,7 @@ KINDS = frozenset(
     "cluster-start cluster-arrive cluster-wait cluster-overwrite cluster-reuse cluster-exit cluster-peer cluster-memory "
     "mbarrier-uninitialised mbarrier-unpublished mbarrier-underflow mbarrier-phase mbarrier-reinitialised "
     "mbarrier-bytes mbarrier-invalidated missing-fence wgmma-unwaited "
-    "deadlock endless false-hint device-assert division-by-zero loop-step broken-promise tiles".split()
+    "deadlock endless false-hint device-assert division-by-zero loop-step broken-promise tiles unordered".split()
 )
 
 # Of a source, whose order of operations says what it means: what is missing is that the hardware keeps to it. It is told as the

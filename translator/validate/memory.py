@@ -12,6 +12,7 @@ import numpy as np
 
 from translator.validate.cluster_memory import PeerAccesses
 from translator.validate.dtypes import NARROW, decode, encode, rounded, stored
+from translator.validate.handed_over import HandedOver
 from translator.validate.hazards import Hazard, NotRunnable
 from translator.validate.sparse import PAGE, Pages
 
@@ -154,7 +155,7 @@ class Memory:
     """All buffers of one run. `program` is the number of the program that runs now; `traffic` counts elements accessed; `crossing` names a
     buffer from which a program read what another one stored, `reread`: a program read what it had stored itself; `changes` counts stores and atomic operations that changed something; with
     `recording`, every buffer remembers what was read. `hit` turns true when the byte that `watch` names (buffer, offset) is written. `peers`: of
-    a program that is a cluster.
+    a program that is a cluster, or of programs that leave each other sums.
     """
 
     buffers: list[Buffer] = field(default_factory=list)
@@ -166,7 +167,7 @@ class Memory:
     recording: bool = False
     watch: tuple[str, int] | None = None
     hit: bool = False
-    peers: PeerAccesses | None = None
+    peers: PeerAccesses | HandedOver | None = None
 
     def add(self, name: str, element: str, data: np.ndarray, unheld: int = 0, pages: Pages | None = None) -> Buffer:
         """A buffer with the bytes of `data`, and `unheld` items behind them that cannot be used; or with `pages`, whose bytes they are."""

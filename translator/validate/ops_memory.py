@@ -6,6 +6,7 @@ import numpy as np
 
 from translator.validate.tensor_descriptors import Descriptor
 from translator.validate.dtypes import held, stored
+from translator.validate.handed_over import HandedOver
 from translator.validate.hazards import Hazard, NotRunnable, WaitsForever
 from translator.validate.memory import BUFFER_LIMIT
 from translator.validate.ops import row
@@ -54,6 +55,9 @@ def rmw(machine, op, kind: str, address, value, mask, element: str):
     if kind not in ATOMIC:
         raise NotRunnable(op.name, f"atomic {kind}")
     machine.switch()
+    if isinstance(machine.memory.peers, HandedOver):
+        addresses = np.asarray(address if mask is None else np.extract(mask, address))
+        machine.memory.peers.atomic(addresses, op.words, np.size(address) >= machine.threads)
     return machine.memory.atomic(
         address, value, mask, element, ATOMIC[kind], machine.uses(op), unsigned=kind in ("umax", "umin")
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from translator.validate.dtypes import FP4, decode, encode, held, rounded, stored, toward_zero, unsigned
+from translator.validate.handed_over import HandedOver
 from translator.validate.hazards import Hazard
 from translator.validate.ops import as_type, row
 from translator.validate.ops_arith import high_product
@@ -217,6 +218,8 @@ def device_assert(machine, op, condition):
 )
 def barrier(machine, op, *args):
     machine.lds.barrier()
+    if isinstance(machine.memory.peers, HandedOver) and "all" in op.words:
+        machine.memory.peers.barrier()
 
 
 @row("amdg.cluster_barrier_arrive")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -9,14 +10,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from translator.source.launch_spec import LaunchSpec
+from translator.source.persistent_launch import Shared
 from translator.ttgir.locations import UNKNOWN, Place
 from translator.ttgir.module import Module
 from translator.validate.bind import bind, place_tensors
 from translator.validate.chosen_programs import FEWEST, IN_ORDER, LAST_FIRST, Programs, choose_programs, cost, together
-from translator.validate.compare import TensorComparison, compare
+from translator.validate.compare import TensorComparison, compare, new_races
 from translator.validate.coverage import Ran
+from translator.validate.cut_tiles import Dealing, dealings, observed, shared_launch
 from translator.validate.dtypes import PRECISION, stored
 from translator.validate.engine import Machine
+from translator.validate.handed_over import HandedOver
 from translator.validate.hazards import Finding, Hazard, TooLong, WaitsForever
 from translator.validate.inputs import Inputs
 from translator.validate.memory import Memory
@@ -83,8 +87,10 @@ class Pair:
         translated_names,
         observe: Observer | None = None,
         tiles: str = "",
+        shared: Shared | None = None,
     ):
-        self.observe, self.tiles = observe, tiles
+        self.observe, self.tiles, self.shared = observe, tiles, shared
+        self.dealing: Dealing | None = None  # of the run that is judged
         self.source, self.translated, self.spec = source, translated, spec
         self.names = (source_names or list(spec.signature), translated_names or list(spec.signature))
         self.grid = tuple(extent or 1 for extent in spec.grid) or (1,)
@@ -123,6 +129,8 @@ class Pair:
 
     def _run(self, inputs: Inputs, budget: float, order: str) -> ValidationResult:
         memory, machine, chosen = self._run_source(inputs, budget, order)
+        grid, in_order = inputs.grid or self.grid, bool(memory.crossing or memory.racing())
+        self.dealing = observed(self.shared, grid, chosen, in_order)
         if order in (IN_ORDER, TURNS[0]):
             self.ran = machine.ran
             if self.observe is not None:
@@ -131,7 +139,9 @@ class Pair:
                 there = launch.programs.numbers, tuple((*launch.grid, 1, 1, 1)[:3]), given
                 judged_by = memory, machine.reduction, self.narrowest
                 self.observe(SourceRun(*here, *there, order != IN_ORDER, *judged_by))
-        for schedule in self.schedules if not inputs.variant else self.schedules[:1]:
+        schedules = self.schedules if not inputs.variant else self.schedules[:1]
+        ways = dealings(self.shared, grid, chosen, bool(inputs.variant), in_order)
+        for schedule, self.dealing in itertools.product(schedules, ways):
             result = self._judge(inputs, memory, machine, chosen, schedule)
             if result.status != "validated":
                 return result
@@ -148,14 +158,15 @@ class Pair:
     ) -> ValidationResult:
         """Run the translation for programs `chosen` and compare with the source's `memory`."""
         common = {"variant": inputs.variant, "programs": len(chosen.numbers), "grid": machine.programs}
-        if not inputs.variant and self.tiles and (shared := badly_shared(self.translated, self.tiles)):
+        whole = self.tiles and self.shared is None and not inputs.variant  # what programs share has no such rule
+        if whole and (shared := badly_shared(self.translated, self.tiles)):
             return ValidationResult("hazard", str(shared), shared.op, hazards=(shared,), **common)
         other, second, fault = self._run_translated(inputs, memory, chosen, schedule, math.nan)
         if fault:
             return ValidationResult("hazard", str(fault), fault.op, hazards=(fault,), **common)
         self._remember(second)
         findings = list(second.findings)
-        for name, byte in _new_races(memory, other):
+        for name, byte in new_races(memory, other):
             what = f"different values are stored to one element of {name}; the source does not"
             p = self._writer((name, byte), inputs, memory, chosen, schedule)
             findings.append(Finding("store-conflict", what, "", p.file, p.line, p.column))
@@ -163,7 +174,8 @@ class Pair:
             findings += second.broken.values()
         if findings:
             return ValidationResult("hazard", str(findings[0]), findings[0].op, hazards=tuple(findings), **common)
-        reduction = max(machine.reduction, second.reduction)
+        # A program that has several tiles sums up each by itself.
+        reduction = machine.reduction if self.shared else max(machine.reduction, second.reduction)
         tensors = tuple(compare(memory, other, reduction, self.narrowest))
         if any(t.wrong for t in tensors) and self._relies_on_masked_lanes(inputs, chosen, memory, reduction):
             other, _, _ = self._run_translated(inputs, memory, chosen, schedule, 0.0)
@@ -298,8 +310,10 @@ class Pair:
         """`source` is the memory after the source's run: what that never read holds NaN, unless `stale` is a number."""
         memory = Memory(watch=watch)
         tight = len(chosen.numbers) == math.prod(inputs.grid or self.grid)
-        addresses = place_tensors(memory, inputs, source if math.isnan(stale) else None, tight)
         launch, inputs = self._launched(chosen, inputs, source)
+        if self.shared is not None:
+            memory.peers = HandedOver(lambda: memory.program, self.shared.sums)
+        addresses = place_tensors(memory, inputs, source if math.isnan(stale) else None, tight)
         machine = Machine(self.translated, memory, launch.grid)
         machine.schedule, machine.stale, machine.views_overlap = schedule, stale, inputs.shares
         machine.excused = self.excused
@@ -309,7 +323,7 @@ class Pair:
         except Hazard as hazard:
             return memory, machine, hazard.at("launch", UNKNOWN, ()).finding
         except (WaitsForever, TooLong) as endless:
-            if isinstance(endless, WaitsForever) and not self.waits_for_others:
+            if isinstance(endless, WaitsForever) and not self.waits_for_others and self.shared is None:
                 raise
             what = f"does not end on inputs on which the source does: {endless.why}"
             return memory, machine, Finding("endless", what, endless.op)
@@ -325,6 +339,8 @@ class Pair:
     def _launched(self, chosen: Programs, inputs: Inputs, source: Memory) -> tuple[Launched, Inputs]:
         """What the translation is launched with to do the work of the programs `chosen` of the source, which left `source`."""
         grid, alike = inputs.grid or self.grid, self._same_work(chosen, inputs)
+        if self.shared is not None:
+            return shared_launch(self.shared, grid, chosen, self.dealing, inputs)
         if not self.tiles:
             return Launched(grid, alike, grid[0]), inputs
         launch = launched(grid, chosen, alike, bool(source.crossing or source.racing()))
@@ -370,20 +386,6 @@ def why_order_matters(memory: Memory) -> str:
     if memory.reread:
         return "a program reads what it has stored itself"
     return f"different values are stored to one element of {memory.racing()[0]}" if memory.racing() else ""
-
-
-def _new_races(source: Memory, translated: Memory) -> list[tuple[str, int]]:
-    """Buffers with elements on which only the translation's stores conflict, each with the first such byte."""
-    out = []
-    for a, b in zip(source.buffers, translated.buffers):
-        if b.racing is None:
-            continue
-        a.catch_up()
-        b.catch_up()
-        known = a.touched(a.racing) | a.touched(a.torn)
-        if (new := (b.touched(b.racing) | b.touched(b.torn)) & ~known).any():
-            out.append((b.name, int(np.flatnonzero(new)[0])))
-    return out
 
 
 def narrowest(module: Module) -> str:

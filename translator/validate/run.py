@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from translator.source.gluon_kernels import plain_launch
 from translator.source.launch_spec import LaunchSpec
+from translator.source.persistent_launch import Shared
 from translator.ttgir.module import Module
 from translator.ttgir.parse import ParseError, parse_module
 from translator.validate.adversarial import address_arguments, adversarial, alternatives, grown
@@ -56,6 +57,7 @@ def validate_pair(
     defaults: dict[str, int] | None = None,
     observe: Observer | None = None,
     tiles: str = "",
+    shared: Shared | None = None,
 ) -> ValidationResult:
     """Run both modules over (a part of) the launch's grid and compare what they wrote.
 
@@ -63,7 +65,7 @@ def validate_pair(
     findings should name. refusal(inputs): why the translation's launch check refuses them, "" where it does not; None where that is
     not known, and nothing is tried that a check may be needed for. defaults: of the source's parameters, which a launch may leave
     out. observe: is told of each run of the source. tiles: the parameter of the translation with the number of tiles, where its programs go from
-    one to another. Never raises for what the kernels do.
+    one to another; shared: what else it takes where they share steps. Never raises for what the kernels do.
     """
     started = time.perf_counter()
     try:
@@ -71,10 +73,10 @@ def validate_pair(
         translated = parse_module(translated_text, translated_file)
         names = (source_names, translated_names)
         if inputs is None and not spec.values and any(kind != "constexpr" for kind in spec.signature.values()):
-            of_pair = (*names, observe, tiles)
+            of_pair = (*names, observe, tiles, shared)
             result = _with_made_up_values(source, translated, spec, of_pair, with_variants, refusal, defaults)
         else:
-            pair = Pair(source, translated, spec, *names, observe, tiles)
+            pair = Pair(source, translated, spec, *names, observe, tiles, shared)
             result = _Validation(pair, refusal, defaults).result(inputs, with_variants)
     except NotRunnable as error:
         result = ValidationResult("not_runnable", str(error), error.op)
@@ -305,6 +307,7 @@ def validate_job(job: dict, observe: Observer | None = None) -> dict:
         defaults=source.defaults,
         observe=observe,
         tiles=translated.tiles,
+        shared=translated.shared,
     )
     answer = result.as_json()
     answer["seconds"] = round(time.perf_counter() - started, 4)

@@ -11,12 +11,14 @@ from typing import Any
 from translator.diagnostics import TranslationError
 from translator.source.gluon_kernels import source_target
 from translator.source.launch_spec import LaunchSpec
+from translator.source.persistent_launch import Shared, persistent_launch, with_tiles
 
 
 @dataclass(frozen=True)
 class Stage:
     """`text` of the module, `names` of the kernel's parameters in order, `file` that has the kernel, integer `defaults` by name. tiles: the
-    parameter with the number of tiles, where programs go from one to another."""
+    parameter with the number of tiles, where programs go from one to another; shared: what else they take, where they share their steps.
+    """
 
     text: str
     names: list[str]
@@ -24,6 +26,7 @@ class Stage:
     defaults: dict[str, int] = field(default_factory=dict)
     is_gluon: bool = False
     tiles: str = ""
+    shared: Shared | None = None
 
 
 def source_stage(
@@ -50,14 +53,14 @@ def translated_stage(
     """
     from translator.frontend.offline import gpu_target
     from translator.source.load import load_side
-    from translator.source.persistent_launch import persistent_launch, with_tiles
 
     if spec.target and gpu_target(spec.target) != gpu_target(target):
         spec = replace(spec, signature={name: without_layout(kind) for name, kind in spec.signature.items()})
     loaded = load_side(output, spec, folders, hosts)
     if (found := persistent_launch(loaded)) is None:
         return _stage(loaded, spec, target, "ttgir")
-    return replace(_stage(loaded, with_tiles(spec, found), target, "ttgir"), tiles=found.count)
+    stage = _stage(loaded, with_tiles(spec, found), target, "ttgir")
+    return replace(stage, tiles=found.count, shared=found.shared)
 
 
 def without_layout(kind: Any) -> Any:
