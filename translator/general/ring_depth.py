@@ -4,7 +4,7 @@ A launch hands an option to a parameter of its name too, so a kernel with a para
 
     NUM_BUFFERS: gl.constexpr = 2,  ->  num_stages: gl.constexpr = 2,
                                         ...
-                                        NUM_BUFFERS: gl.constexpr = at_most(num_stages, 163840 // (2 * BLOCK_M * BLOCK_K))
+                                        NUM_BUFFERS: gl.constexpr = clamp(num_stages, 1, 163840 // (2 * BLOCK_M * BLOCK_K))
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from translator.general.layout_roles import ring_bytes
-from translator.layout.formulas import Product
+from translator.layout.formulas import Product, clamped
 from translator.layout.size_range import SizeRange
 from translator.memory.traced_launch import TracedLaunch
 from translator.rewrite.emitted import EmittedKernel
@@ -76,7 +76,7 @@ class RingDepth:
         why = "Tiles in LDS: as many as there is room for, up to "
         why += "those asked for" if self.asked is not None else "the stages of the launch"
         why += ", of which one is in registers." if self.in_registers else "."
-        return f"# {why}\n{self.name}: gl.constexpr = {spelled('at_most')}({asked}, {self.room} // ({held}))"
+        return f"# {why}\n{self.name}: gl.constexpr = {clamped(spelled, asked, None, f'{self.room} // ({held})')}"
 
 
 def ring_depth(

@@ -24,7 +24,7 @@ from translator.rewrite.configuration import Configuration, Key, any_of, common_
 from translator.rewrite.gluon_function import GluonFunction, layout_made, parsed
 from translator.rewrite.tree_walk import called, dotted, names, walk
 from translator.source.moved_lines import file_line
-from translator.layout.size_range import Bound, SizeRange
+from translator.layout.size_range import Bound, SizeRange, in_words
 
 _UNTRANSLATED = "was in no translated launch"
 # Layouts that fit one element type only, and those that fit one shape only.
@@ -215,7 +215,7 @@ def within(kernel: str, limits: Sequence[SizeRange | Bound]) -> list[str]:
     if not limits:
         return []
     tests = [f"({test})" if " and " in test and len(limits) > 1 else test for test in conditions(limits)]
-    message = f"{kernel} is translated for {', '.join(map(str, limits))}"
+    message = f"{kernel} is translated for {in_words(limits)}"
     return [f"gl.static_assert({' and '.join(tests)}, {quoted(message)})"]
 
 
