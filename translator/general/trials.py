@@ -171,7 +171,7 @@ class Trials:
 def joinable(one: EmittedKernel, other: EmittedKernel) -> bool:
     """Whether two translations differ in nothing but layouts and what one text can say for both."""
     mine, theirs = one.kernel.laid_out, other.kernel.laid_out
-    if mine is None or theirs is None or mine.added != theirs.added:
+    if mine is None or theirs is None or mine.depths != theirs.depths:
         return False
     if mine.function.text != theirs.function.text and merge_plain(mine.function, theirs.function) is None:
         return False

@@ -126,9 +126,10 @@ def as_written(
     laid_out, fn = base.kernel.laid_out, base.kernel.fn
     taken = words_of(fn.file_name or "", fn.src)
     spelled = Spelled(warps, named_functions(layouts.values(), () if depth is None else (CLAMP,), taken, known))
-    added = (*([depth.definition(general.rings, spelled)] if depth is not None else []), *laid_out.added)
+    added = () if depth is None else (depth.definition(general.rings, spelled),)
+    depths = tuple(d for d in laid_out.depths if depth is None or not depth.implies(d, general.rings, region.bounds))
     constants = tuple((name, layout.written(spelled)) for name, layout in layouts.items())
-    laid_out = replace(laid_out, constants=constants, added=added)
+    laid_out = replace(laid_out, constants=constants, added=added, depths=depths)
     record = copy.copy(base.record)
     record.globals_needed, record.imports = dict(record.globals_needed), set(record.imports)
     limits = (*region.box, *(depth.ranges if depth is not None else ()), *region.bounds)

@@ -25,7 +25,7 @@ def with_constants(laid_out: LaidOut) -> GluonFunction:
         block += statements(
             wrapped(f"{text}{definition(name, layout, _named_parts(layout, names))}\n", function.indent)
         )
-    for line in laid_out.added:
+    for line in (*laid_out.added, *(depth.text for depth in laid_out.depths)):
         block += statements(wrapped(f"{line}\n", function.indent))
     return function.with_statements(block, first_after_gap(function.body))
 
