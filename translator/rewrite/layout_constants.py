@@ -47,6 +47,8 @@ def describe(layout: Layout) -> str:
     if isinstance(layout, SharedLayout):
         return layout.described()
     if isinstance(layout, Mfma):
+        if any(isinstance(n, Entry) for n in (*layout.instr_shape, *layout.warps_per_cta)):
+            return "Matrix cores: MFMA and warps as the tile has room for them."
         shape, warps = "x".join(map(str, layout.instr_shape)), " x ".join(map(str, layout.warps_per_cta))
         return f"Matrix cores: {shape} MFMA, warps {warps} over the tile."
     if isinstance(layout, Wmma):
