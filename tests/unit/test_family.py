@@ -10,6 +10,8 @@ from slow_rows import slow_but
 
 from translation_of import TARGET, TWICE_AND_THRICE, compiled, dedent, launch, tensor, translate, validated
 from translator.diagnostics import TranslationError
+from translator.rewrite import contracts
+from translator.rewrite.configuration import Configuration, Key
 from translator.rewrite.gluon_function import parsed
 from translator.rewrite.merge import merge as merged_functions
 from translator.rewrite.merge import name_of
@@ -91,6 +93,21 @@ def test_pointers_of_one_type_are_asserted_once(tmp_path):
     )
     text = translate(tmp_path, source, copy("fp32", warps=8), copy("fp16")).text
     assert "k is translated for" in refusal(tmp_path, text, copy("bf16"))
+
+
+def test_types_that_pointers_share_are_asserted_in_one_statement():
+    def typed(x: str, y: str, z: str) -> Configuration:
+        return {Key("element", name): kind for name, kind in zip("xyz", (x, y, z))}
+
+    needed = contracts.Needs(True, frozenset(), True)
+    (one,) = contracts.assertions("k", needed, [typed("fp16", "fp16", "fp16"), typed("bf16", "bf16", "bf16")])
+    assert one == (
+        "gl.static_assert((x.dtype.element_ty == gl.float16 or x.dtype.element_ty == gl.bfloat16)"
+        " and y.dtype.element_ty == x.dtype.element_ty and z.dtype.element_ty == x.dtype.element_ty,"
+        ' "k is translated for x, y, z fp16 or x, y, z bf16")'
+    )
+    apart = contracts.assertions("k", needed, [typed("fp16", "fp16", "fp32"), typed("bf16", "bf16", "fp16")])
+    assert len(apart) == 2 and apart[1].endswith('"k is translated for x, y of one type")')
 
 
 def test_texts_that_differ_are_behind_a_dispatcher(tmp_path):

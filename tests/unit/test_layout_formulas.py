@@ -26,11 +26,11 @@ def spelled(name: str) -> str:
         (lambda s: s["warps"], "gl.num_warps()"),
         (lambda s: s["M"] // 8, "M // 8"),
         (lambda s: 64 * s["N"] // s["M"], "64 * N // M"),
-        (lambda s: min(max(s["N"] * 8 // (64 * s["warps"]), 1), 4), "between(N // (8 * gl.num_warps()), 1, 4)"),
-        (lambda s: max(s["N"] // 64, 1), "at_least(N // 64, 1)"),
-        (lambda s: min(s["N"] // 4, 8), "at_most(N // 4, 8)"),
-        (lambda s: min(s["warps"], s["M"] // 16), "at_most(gl.num_warps(), M // 16)"),
-        (lambda s: s["warps"] // min(s["warps"], s["M"] // 16), "at_least(16 * gl.num_warps() // M, 1)"),
+        (lambda s: min(max(s["N"] * 8 // (64 * s["warps"]), 1), 4), "clamp(N // (8 * gl.num_warps()), 1, 4)"),
+        (lambda s: max(s["N"] // 64, 1), "clamp(N // 64, 1)"),
+        (lambda s: min(s["N"] // 4, 8), "clamp(N // 4, 1, 8)"),
+        (lambda s: min(s["warps"], s["M"] // 16), "clamp(gl.num_warps(), 1, M // 16)"),
+        (lambda s: s["warps"] // min(s["warps"], s["M"] // 16), "clamp(16 * gl.num_warps() // M, 1)"),
     ],
 )
 def test_the_simplest_formula_is_found(entry, text):
@@ -63,9 +63,7 @@ def test_a_fit_agrees_with_every_sample(power, m, n, w, least, more, by_size):
 
 def helpers() -> dict:
     return {
-        "between": lambda value, least, most: min(max(value, least), most),
-        "at_least": max,
-        "at_most": min,
+        "clamp": lambda value, least, most=None: max(value, least) if most is None else min(max(value, least), most)
     }
 
 
@@ -77,7 +75,7 @@ def test_a_blocked_layout_of_any_number_of_warps():
     found = parametric([(sizes, layout(sizes)) for sizes in SIZES])
     assert found is not None and found.sizes == {"N", "warps"}
     assert all(found.at(sizes) == layout(sizes) for sizes in SIZES)
-    text = "gl.BlockedLayout([1, between(N // (8 * gl.num_warps()), 1, 4)], [4, 16], [gl.num_warps(), 1], [1, 0])"
+    text = "gl.BlockedLayout([1, clamp(N // (8 * gl.num_warps()), 1, 4)], [4, 16], [gl.num_warps(), 1], [1, 0])"
     assert constructor(found.written(spelled)) == text
 
 
@@ -88,7 +86,7 @@ def test_an_operand_takes_its_parent_along():
     found = parametric([(sizes, layout(sizes)) for sizes in SIZES])
     assert found is not None and all(found.at(sizes) == layout(sizes) for sizes in SIZES)
     parent = found.layout.parent
-    assert constructor(found.written(spelled), {parent: "mma"}) == "gl.DotOperandLayout(0, mma, at_most(N // 4, 8))"
+    assert constructor(found.written(spelled), {parent: "mma"}) == "gl.DotOperandLayout(0, mma, clamp(N // 4, 1, 8))"
 
 
 def test_layouts_of_other_orders_or_classes_are_none():

@@ -20,6 +20,7 @@ from translator.general.trials import with_sizes
 from translator.general.written_kernel import Spelled, named_functions
 from translator.layout.formulas import Formula, Product
 from translator.layout.gluon_values import as_gluon, in_order_of, linear, of_gluon, same_places
+from translator.layout.inferred_layouts import _scratch
 from translator.layout.size_range import RatioBound, RoomBound
 from translator.request import TranslateRequest
 from translator.source.launch_spec import read_launches
@@ -99,7 +100,7 @@ def test_layouts_of_a_matmul_are_calls_that_a_person_would_write(matmul):
     _, layouts, _ = matmul
     written = {name: layout.written(Spelled("num_warps", {})) for name, layout in layouts.items()}
     assert written["mma"].text == "matrix_cores(BLOCK_M, BLOCK_N, BLOCK_K, gl.num_warps())"
-    assert written["c_store"].text == "wide_store(mma, [BLOCK_M, BLOCK_N])"
+    assert written["c_store"].text == "wide_store(mma, gl.to_linear_layout(mma, [BLOCK_M, BLOCK_N]))"
     assert (
         "cdna4.compute_efficient_padded_shared_layout(b_operand, [BLOCK_K, BLOCK_N], b_ptr" in written["b_shared"].text
     )
@@ -185,7 +186,7 @@ def test_rows_too_short_to_be_padded_are_not():
         )
     ]
     found = fitted_layouts(Fitting(samples, ("K", "N"), "warps", 32), ["shared"])
-    assert found["shared"].written(Spelled("", {})).text == "padded_rows([32, N], at_least(N, 128), 16, [1, 0])"
+    assert found["shared"].written(Spelled("", {})).text == "padded_rows([32, N], clamp(N, 128), 16, [1, 0])"
     wrong = [*samples, Sample({"K": 32, "N": 64, "warps": 4}, {"shared": Swizzled(1, 1, 1, (1, 0))})]
     assert fitted_layouts(Fitting(wrong, ("K", "N"), "warps", 32), ["shared"]) == "shared"
 
@@ -198,7 +199,7 @@ def test_a_rule_that_gives_another_layout_is_not_used(monkeypatch):
     wrong = rule_texts.matrix_cores(4, {32: [16]}, True)
     wrong = replace(
         wrong,
-        text=wrong.text.replace("        else:\n            columns *= 2", "        else:\n            rows *= 2"),
+        text=wrong.text.replace("if down else (rows, 2 * columns)", "if down else (2 * rows, columns)"),
     )
     monkeypatch.setattr("translator.general.rules.matrix_cores", lambda *_: wrong)
     found = fitted_layouts(fitting, ["mma"])
@@ -350,10 +351,38 @@ def test_an_operand_follows_from_the_instruction_of_its_product():
     assert not fitting.gives(found, "a_operand", wrong)
 
 
-def test_operands_have_the_elements_of_one_instruction():
-    for shape, width in (((32, 32, 16), 8), ((16, 16, 32), 8), ((16, 16, 16), 4), ((32, 32, 64), 16)):
-        mma = Mfma(4, shape, True, (2, 2))
-        assert of_gluon(rule_texts.OPERAND.function(as_gluon(mma), 1, 16)) == DotOperand(1, mma, width)
+@pytest.mark.parametrize("shape, width", [((32, 32, 16), 8), ((16, 16, 32), 8), ((16, 16, 16), 4), ((32, 32, 64), 16)])
+def test_operands_have_up_to_so_many_elements_of_one_instruction(shape, width):
+    mma = Mfma(4, shape, True, (2, 2))
+    found = OperandOfInstruction(1, "mma", SimpleNamespace(at=lambda sizes: mma), most=16)
+    assert found.at({}) == DotOperand(1, mma, width)
+    text = "gl.DotOperandLayout(1, mma, clamp(mma.instr_shape[0] * mma.instr_shape[2] // 64, 1, 16))"
+    assert found.written(Spelled("warps", {})).text == text
+
+
+@pytest.mark.parametrize(
+    "side, transposed, warps, shape", [(32, True, (2, 2), (128, 64)), (16, False, (1, 4), (16, 32))]
+)
+def test_a_product_by_its_bases_is_what_triton_says(side, transposed, warps, shape):
+    mma = Mfma(4, (side, side, 16), transposed, warps)
+    builder = _scratch("gfx950", 4, 64, 1).builder
+    assert linear(mma, shape) == of_gluon(builder.to_linear_layout(as_gluon(mma)._to_ir(builder), list(shape)))
+    assert linear(replace(mma, tiles_per_warp=(2, 1)), shape) is None
+
+
+@pytest.mark.parametrize(
+    "side, warps, lane, register",
+    [(32, (2, 2), [0, 8], [0, 4]), (16, (4, 1), [0, 16], [0, 4]), (16, (2, 2), [0, 4], None)],
+)
+def test_a_product_is_stored_with_eight_columns_in_a_row(side, warps, lane, register):
+    mma = as_gluon(Mfma(4, (side, side, 16), True, warps))
+    bases = as_gluon(linear(of_gluon(mma), (128, 64)))
+    found = rule_texts.WIDE_STORE.function(mma, bases)
+    if register is None:  # the next columns are those of another warp
+        assert found is mma
+    else:
+        assert found.lane_bases[bases.lane_bases.index([0, 4])] == lane
+        assert found.reg_bases[bases.reg_bases.index(lane)] == register
 
 
 def test_a_transposed_block_has_its_rows_first():

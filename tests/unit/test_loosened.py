@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 
 import pytest
 
 from fixture_set import ROOT
 from translator.frontend.anchors import Anchors, PlacedOp, TensorType
-from translator.general.layout_roles import classes, loosened, roles, told_apart
+from translator.general.layout_roles import classes, loosened, roles, same_through_lds, told_apart
 from translator.general.rule_texts import chained_cores
 from translator.general.converted_texts import in_words_of
 from translator.general.trials import with_sizes
 from translator.layout.gluon_values import of_gluon
 from translator.layout.parametric import Entry
+from translator.memory.operands import OperandInLds
 from translator.memory.traced_launch import TracedLaunch
 from translator.request import TranslateRequest
 from translator.rewrite.emitted import EmittedFunction, EmittedKernel, LaidOut
@@ -21,6 +23,7 @@ from translator.rewrite.layout_constants import with_constants
 from translator.source.launch_spec import read_launches
 from translator.translation import tools_of
 from translator.ttgir.layouts import Blocked, DotOperand, Mfma
+from translator.ttgir.shared_layouts import Swizzled
 
 ROWS = Blocked((1, 4), (4, 16), (4, 1), (1, 0))
 OWN, WARPS_BESIDE, ONE_WARP = (64, 128, 64, 4), (64, 64, 64, 4), (32, 32, 64, 1)
@@ -47,6 +50,20 @@ def test_arithmetic_on_indices_lies_anywhere_but_beside_what_was_chosen():
     loose = loosened(launched(*every), False)
     assert [op.name for op in loose.anchors.ops] == ["tt.load", "tt.splat", "arith.mulf"]
     assert not loose.operands_in_lds and loose.loose
+
+
+def test_operands_that_go_through_lds_whatever_the_sizes_stay_there():
+    """What is loaded does; what is computed in a loop goes there for some sizes only."""
+    q = OperandInLds((64, 64), "f16", Swizzled(4, 1, 16, (1, 0)), ((DotOperand(0, ROWS, 4), False),))
+    every = launched(("tt.load", 0, "f16"), ("arith.truncf", 1, "f16"))
+    launch = replace(every, operands_in_lds={(0,): (q,), (1,): (q,)})
+    other = replace(every, operands_in_lds={(0,): (replace(q, shape=(32, 64), element="bf16"),)})
+    same = same_through_lds([launch, other])
+    assert [list(loosened(each, False, same).operands_in_lds) for each in (launch, other)] == [[(0,)]] * 2
+    for changed in (replace(q, at_once=True), replace(q, loaded=ROWS), replace(q, read=((q.read[0][0], True),))):
+        in_another_way = replace(every, operands_in_lds={(0,): (changed,)})
+        assert not same_through_lds([launch, in_another_way])
+        assert not loosened(in_another_way, False, same).operands_in_lds
 
 
 @pytest.fixture(scope="module")

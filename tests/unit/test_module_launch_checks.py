@@ -356,6 +356,18 @@ def test_a_check_reads_the_default_of_what_is_not_passed(tmp_path, decorators):
         module.k[(2**12,)](**arguments)
 
 
+def test_a_product_of_compile_time_numbers_is_checked_by_their_names(tmp_path):
+    """Another launch of the kernel may have another value of each."""
+    source = (
+        ROWS.format(decorators="")
+        .replace("* BLOCK +", "* (BLOCK * PARTS) +")
+        .replace("BLOCK: ", "PARTS: tl.constexpr, BLOCK: ")
+    )
+    signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "apart": "i32", "stride": "i32"}
+    text = translate(tmp_path, source, launch("k", signature, {"BLOCK": 64, "PARTS": 4})).text
+    assert "#   assumes ((grid[0] - 1) * (BLOCK * PARTS) + BLOCK - 1) * stride <= 2**" in text, text
+
+
 def test_the_launcher_sees_defaults(tmp_path):
     for default, passed, general in ((0, {}, 0), (0, {"shift": -5}, 1), (-5, {}, 0)):
         _, public = shifted(tmp_path, default, fallback="general")

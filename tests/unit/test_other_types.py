@@ -113,5 +113,5 @@ def test_a_product_made_for_fp16_is_right_for_bf16_and_refuses_fp32_by_name(tmp_
 
     answer = validate_launch(kernel, str(tmp_path / "output.py"), typed("*bf16"), "gfx950")
     assert answer["status"] == "validated", answer
-    with pytest.raises(TranslationError, match="a_ptr fp16 or a_ptr bf16"):
+    with pytest.raises(TranslationError, match="a_ptr, b_ptr, c_ptr fp16 or a_ptr, b_ptr, c_ptr bf16"):
         compiled(tmp_path, result.text, typed("*fp32"), "gfx950")

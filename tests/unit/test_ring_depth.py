@@ -11,7 +11,9 @@ from translation_of import compiled
 from translator.diagnostics import TranslationError
 from translator.general.ring_depth import RingDepth, ring_depth, with_stages
 from translator.layout.formulas import Product
+from translator.layout.size_range import RatioBound, RoomBound
 from translator.request import TranslateRequest
+from translator.rewrite.emitted import FewestBuffers
 from translator.source.compile_arguments import compile_arguments
 from translator.source.launch_spec import LaunchSpec, read_launches
 from translator.source.load import load_for_launch
@@ -20,6 +22,7 @@ from translator.validate import validate_launch
 
 FOLDER = ROOT / "matmul"
 KERNEL = str(FOLDER / "kernel.py")
+TILE = Product(1, (("M", 1), ("K", 1)))
 LDS = {"gfx950": 163840, "gfx942": 65536}
 (SPEC,) = [spec for spec in read_launches(str(FOLDER / "launches.json")) if spec.id == "matmul/fp16"]
 
@@ -78,9 +81,27 @@ def test_a_depth_that_the_source_asks_for_is_a_number():
 def test_the_definition_says_what_lds_holds():
     rings = (Product(1, (("M", 1), ("K", 1))), Product(1, (("N", 1), ("K", 1))))
     comment, line = RingDepth("NUM_BUFFERS", 65536, 1).definition(rings, str).splitlines()
-    assert line == "NUM_BUFFERS: gl.constexpr = at_most(num_stages - 1, 65536 // (2 * M * K + 2 * N * K))"
+    assert line == "NUM_BUFFERS: gl.constexpr = clamp(num_stages - 1, 1, 65536 // (2 * M * K + 2 * N * K))"
     assert comment.startswith("# ") and "in registers" in comment
-    assert RingDepth("NUM_BUFFERS", 65536, asked=3).definition(rings, str).splitlines()[1].count("at_most(3, ") == 1
+    assert RingDepth("NUM_BUFFERS", 65536, asked=3).definition(rings, str).splitlines()[1].count("clamp(3, 1, ") == 1
+
+
+@pytest.mark.parametrize(
+    "depth, least, bound, implied",
+    [
+        (RingDepth("B", 4096), 2, RoomBound((TILE, TILE), 2, 4096), True),
+        (RingDepth("B", 4096, in_registers=1), 2, RoomBound((TILE, TILE), 2, 4096), False),
+        (RingDepth("B", 4096), 3, RoomBound((TILE, TILE), 3, 4096), False),
+        (RingDepth("B", 4096, asked=3), 3, RoomBound((TILE, TILE), 3, 4096), True),
+        (RingDepth("B", 4096), 2, RoomBound((TILE, TILE), 1, 4096), False),
+        (RingDepth("B", 4096), 2, RoomBound((TILE,), 2, 4096), False),
+        (RingDepth("C", 4096), 2, RoomBound((TILE, TILE), 2, 4096), False),
+    ],
+)
+def test_a_depth_that_bounds_of_lds_imply_is_not_asserted_again(depth, least, bound, implied):
+    fewest = FewestBuffers("B", least, "one tile is copied")
+    assert depth.implies(fewest, (TILE, TILE), [bound]) == implied
+    assert not depth.implies(fewest, (TILE, TILE), [RatioBound((("M", 1),), 2)])
 
 
 def test_a_launch_hands_its_options_to_parameters_too(tmp_path):

@@ -16,11 +16,17 @@ from translator.frontend.trace import ConstFact, TensorFact
 
 
 def constant(function: Function, node: ast.AST, fact: ConstFact) -> Bound | None:
-    """A compile-time number, by the name of the kernel's parameter where it is one: another launch may have another value."""
+    """A compile-time number, by the names of the kernel's parameters where it is one or a product of them: another launch may have other
+    values."""
     if type(fact.value) is not int:
         return None
     if isinstance(node, ast.Name) and not function.path and _is_parameter(function, node):
         return argument(node.id)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        sides = [(side, function.settled(side)) for side in (node.left, node.right)]
+        bounds = [constant(function, side, known) for side, known in sides if isinstance(known, ConstFact)]
+        if len(bounds) == 2 and all(bound is not None and bound.arguments() for bound in bounds):
+            return times(*bounds)  # type: ignore[arg-type]
     return number(fact.value)
 
 

@@ -28,7 +28,7 @@ def in_words_of(own: EmittedKernel, other: EmittedKernel, exact: bool = False) -
     layouts are, where values are converted to these, and what is checked before a launch. exact: no layout stands for two.
     """
     mine, theirs = own.kernel.laid_out, other.kernel.laid_out
-    if mine is None or theirs is None or mine.added != theirs.added or _helpers(own) != _helpers(other):
+    if mine is None or theirs is None or mine.depths != theirs.depths or _helpers(own) != _helpers(other):
         return None
     if mine.function.text == theirs.function.text:
         return other if _names(mine) == _names(theirs) else None

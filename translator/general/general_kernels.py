@@ -214,7 +214,7 @@ class _Search:
         if len({len(rings) for _, rings in known}) != 1:
             return ()
         formulas = [fit([(sizes, rings[i]) for sizes, rings in known]) for i in range(len(known[0][1]))]
-        return tuple(f.value for f in formulas if f) if all(f and not f.function for f in formulas) else ()
+        return tuple(f.value for f in formulas if f) if all(f and not f.is_bounded for f in formulas) else ()
 
     def fitted(self, region: Region) -> Layouts | None:
         """What gives all layouts of translations in the region, and layouts everywhere in it; None where one is given by nothing.

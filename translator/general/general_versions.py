@@ -14,7 +14,7 @@ from translator.general.other_texts import tile_sizes, with_other_texts
 from translator.general.ring_depth import ring_depth
 from translator.general.trials import WARPS, Given, Tools, joinable, with_sizes
 from translator.general.written_kernel import as_written
-from translator.layout.size_range import SizeRange
+from translator.layout.size_range import SizeRange, in_words
 from translator.memory.traced_launch import TracedLaunch
 from translator.rewrite.configuration import Key
 from translator.rewrite.emitted import EmittedKernel
@@ -175,7 +175,7 @@ def _with_layouts(
 
 def told(version: KernelVersion) -> str:
     """The sizes that a version holds for."""
-    return ", ".join(map(str, version.limits)) or version.spec.id.partition(" with ")[2]
+    return in_words(version.limits) or version.spec.id.partition(" with ")[2]
 
 
 def tried_corners(version: KernelVersion) -> list[LaunchSpec]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from translator.frontend.anchors import Anchors, PlacedOp, TensorType
+from translator.frontend.anchors import Anchors, Path, PlacedOp, TensorType
 from translator.general.rows_once import with_rows_once
 from translator.memory.operands import OperandInLds
 from translator.memory.staging import Staged
@@ -22,6 +22,7 @@ from translator.ttgir.layouts import DotOperand, Layout, Opaque, Slice
 
 Role = tuple
 Roles = Mapping[Role, Layout]
+ThroughLds = frozenset[tuple]  # operands by what makes them, and how they go
 Classes = Mapping[Role, int]  # roles of one class have the same layout in every launch
 
 _ARITHMETIC = ("arith.", "math.")
@@ -117,16 +118,38 @@ def told_apart(launch: TracedLaunch, known: Classes) -> TracedLaunch:
     return replace(launch, anchors=_anchors(launch, moved), staging=staging, operands_in_lds=in_lds)
 
 
-def loosened(launch: TracedLaunch, rows_once: bool) -> TracedLaunch:
+def loosened(launch: TracedLaunch, rows_once: bool, through_lds: ThroughLds = frozenset()) -> TracedLaunch:
     """The launch without what Triton's passes decided by sizes and a kernel can do without: which operands go through LDS, where a
     conversion has the same lanes read what others hold, and where arithmetic on indices and masks lies. What then lies where nothing
-    asks for it has a twin of its own. rows_once: nor where rows lie (`translator.general.rows_once`)."""
+    asks for it has a twin of its own. rows_once: nor where rows lie (`translator.general.rows_once`). through_lds: operands
+    that go there whatever the sizes (`same_through_lds`)."""
     ops = launch.anchors.ops
     kept = {op.path for op in ops if _is_chosen(op)}
     left = [op for op in ops if op.path in kept or not _is_arithmetic_on_indices(op)]
     if rows_once:
         left = with_rows_once(left, {op.path for op in ops if op.name == "tt.load"}, launch)
-    return replace(launch, anchors=Anchors.of(left), operands_in_lds={}, loose=True, loads_once=rows_once)
+    staying = {path for path, how in _through_lds(launch).items() if how in through_lds}
+    operands = {path: entries for path, entries in launch.operands_in_lds.items() if path in staying}
+    return replace(launch, anchors=Anchors.of(left), operands_in_lds=operands, loose=True, loads_once=rows_once)
+
+
+def same_through_lds(launches: Iterable[TracedLaunch]) -> ThroughLds:
+    """The operands that go through LDS in all launches, and in the same way."""
+    return frozenset.intersection(*(frozenset(_through_lds(launch).values()) for launch in launches))
+
+
+def _through_lds(launch: TracedLaunch) -> dict[Path, tuple]:
+    """The operands that go through LDS of which Triton's passes choose where they come from, by the path of the visit: that, and how
+    they go, but for sizes, layouts and element types."""
+    made = {op.path: key for key, op in _numbered(launch.anchors.ops, False)}
+    return {
+        path: (
+            made[path],
+            tuple((e.loaded is None, e.at_once, tuple(turned for _, turned in e.read)) for e in entries),
+        )
+        for path, entries in launch.operands_in_lds.items()
+        if path in made
+    }
 
 
 def _is_arithmetic_on_indices(op: PlacedOp) -> bool:
@@ -198,4 +221,15 @@ def _in_lds(nth: int, number: int, entry: OperandInLds, moved: Mapping[Role, int
     return replace(entry, shared=_twin(entry.shared, twin)) if twin else entry
 
 
-__all__ = ["Classes", "Role", "Roles", "classes", "loosened", "ring_bytes", "roles", "told_apart", "without_twin"]
+__all__ = [
+    "Classes",
+    "Role",
+    "Roles",
+    "classes",
+    "loosened",
+    "ring_bytes",
+    "roles",
+    "same_through_lds",
+    "told_apart",
+    "without_twin",
+]

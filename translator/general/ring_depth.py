@@ -4,21 +4,22 @@ A launch hands an option to a parameter of its name too, so a kernel with a para
 
     NUM_BUFFERS: gl.constexpr = 2,  ->  num_stages: gl.constexpr = 2,
                                         ...
-                                        NUM_BUFFERS: gl.constexpr = at_most(num_stages, 163840 // (2 * BLOCK_M * BLOCK_K))
+                                        NUM_BUFFERS: gl.constexpr = clamp(num_stages, 1, 163840 // (2 * BLOCK_M * BLOCK_K))
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import libcst as cst
 
 from translator.general.layout_roles import ring_bytes
-from translator.layout.formulas import Product
-from translator.layout.size_range import SizeRange
+from translator.layout.formulas import Product, clamped
+from translator.layout.size_range import Bound, RoomBound, SizeRange
 from translator.memory.traced_launch import TracedLaunch
-from translator.rewrite.emitted import EmittedKernel
+from translator.rewrite.emitted import EmittedKernel, FewestBuffers
 from translator.rewrite.gluon_function import GluonFunction, expression
 from translator.source.launch_spec import LaunchSpec
 
@@ -68,6 +69,13 @@ class RingDepth:
         changes = {group: [renamed(p) for p in getattr(params, group)] for group in ("params", "kwonly_params")}
         return function.with_node(function.node.with_changes(params=params.with_changes(**changes)))
 
+    def implies(self, depth: FewestBuffers, rings: Sequence[Product], bounds: Iterable[Bound]) -> bool:
+        """Whether a depth is no less than that wherever its stages and bounds hold, which are asserted. rings: bytes of a tile of each."""
+        asked = STAGES_TRIED[0] - self.in_registers if self.asked is None else self.asked
+        known = [b for b in bounds if isinstance(b, RoomBound) and Counter(b.products) == Counter(rings)]
+        room = any(b.slots >= depth.least and b.room <= self.room for b in known)
+        return depth.name == self.name and asked >= depth.least and room
+
     def definition(self, rings: Sequence[Product], spelled: Callable[[str], str]) -> str:
         """The statement that says the depth. rings: bytes of a tile of each; spelled: how a size and a function are written."""
         asked = str(self.asked) if self.asked is not None else STAGES
@@ -76,7 +84,7 @@ class RingDepth:
         why = "Tiles in LDS: as many as there is room for, up to "
         why += "those asked for" if self.asked is not None else "the stages of the launch"
         why += ", of which one is in registers." if self.in_registers else "."
-        return f"# {why}\n{self.name}: gl.constexpr = {spelled('at_most')}({asked}, {self.room} // ({held}))"
+        return f"# {why}\n{self.name}: gl.constexpr = {clamped(spelled, asked, None, f'{self.room} // ({held})')}"
 
 
 def ring_depth(

@@ -9,10 +9,10 @@ from triton.experimental.gluon import language as gl
 
 from translator.general.rule_texts import RuleText
 from translator.layout.constructors import Called, constructor
-from translator.layout.formulas import Formula, Sizes
+from translator.layout.formulas import CLAMP, Formula, Sizes, clamped
 from translator.layout.gluon_values import as_gluon, linear, of_gluon
 from translator.layout.parametric import Entry
-from translator.ttgir.layouts import Blocked, DotOperand, Layout, Mfma
+from translator.ttgir.layouts import DotOperand, Layout, Mfma
 
 _OF_BITS = {8: gl.int8, 16: gl.float16, 32: gl.float32}
 BITS = ".primitive_bitwidth"
@@ -149,7 +149,7 @@ class Other:
 
 @dataclass(frozen=True)
 class ByBases:
-    """A blocked layout of the kernel by its bases, for a tile of a shape."""
+    """A blocked layout of the kernel, or that of a product, by its bases for a tile of a shape."""
 
     name: str
     layout: GeneralLayout
@@ -158,8 +158,8 @@ class ByBases:
     def value(self, sizes: Sizes) -> Any:
         found = self.layout.at(sizes)
         shape = self.shape.value(sizes)
-        known = isinstance(found, Blocked) and not found.ctas and shape is not None
-        return as_gluon(linear(found, tuple(shape))) if known else None  # type: ignore[arg-type]
+        bases = None if found is None or shape is None else linear(found, tuple(shape))
+        return None if bases is None else as_gluon(bases)
 
     def text(self, spelled: Spelling) -> str:
         return f"gl.to_linear_layout({self.name}, {self.shape.text(spelled)})"
@@ -261,24 +261,33 @@ class OperandOf:
 
 @dataclass(frozen=True)
 class OperandOfInstruction:
-    """The operand of a product whose layout has a name: a lane has its elements along the K of one instruction next to each other."""
+    """The operand of a product whose layout has a name: a lane has its elements along the K of one instruction next to each other, or
+    `most` of them."""
 
     operand_index: int
     name: str
     parent: GeneralLayout
+    most: int | None = None
 
-    functions = sizes = frozenset()
+    sizes = frozenset()
     rules = ()
+
+    @property
+    def functions(self) -> frozenset[str]:
+        return frozenset([CLAMP] * (self.most is not None))
 
     def at(self, sizes: Sizes) -> Layout | None:
         parent = self.parent.at(sizes)
         if not isinstance(parent, Mfma):
             return None
         side, _, depth = parent.instr_shape
-        return DotOperand(self.operand_index, parent, side * depth // LANES)
+        width = side * depth // LANES
+        return DotOperand(self.operand_index, parent, width if self.most is None else min(width, self.most))
 
     def written(self, spelled: Spelling) -> Called:
         width = f"{self.name}.instr_shape[0] * {self.name}.instr_shape[2] // {LANES}"
+        if self.most is not None:
+            width = clamped(spelled, width, None, str(self.most))
         return Called(f"gl.DotOperandLayout({self.operand_index}, {self.name}, {width})")
 
 

@@ -24,7 +24,6 @@ from translator.general.rule_layouts import (
     Plain,
 )
 from translator.general.rule_texts import (
-    OPERAND,
     PADDED_OPERAND,
     PADDED_ROWS,
     SWIZZLED_OPERAND,
@@ -39,7 +38,7 @@ from translator.general.tile_rules import (
     transposed_tiles,
     wide_stores,
 )
-from translator.layout.formulas import fit
+from translator.layout.formulas import ROOT, fit
 from translator.layout.gluon_values import in_order_of
 from translator.layout.parametric import ParametricLayout, parametric
 from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear, Mfma, SharedLayout, Wmma
@@ -111,7 +110,7 @@ def _candidates(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLa
 
 def _is_simple(fitting: Fitting, formulas: ParametricLayout, layouts: Sequence[Layout]) -> bool:
     """Whether a reader sees at once why entries are what they are: no bases, no roots, and no tile sizes in how warps lie over a product."""
-    rooted = any("root" in formula.functions for formula in formulas.formulas)
+    rooted = any(ROOT in formula.functions for formula in formulas.formulas)
     by_tile = isinstance(layouts[0], (Mfma, Wmma)) and not formulas.sizes <= {fitting.warps}
     return not (rooted or by_tile or _has_bases(layouts))
 
@@ -133,7 +132,7 @@ def _operands(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayo
                 yield OperandOf(index, parent, layout, width, layouts[0].k_width)  # type: ignore[attr-defined]
             yield OperandOfInstruction(index, parent, layout)
             most = max(layout.k_width for layout in layouts)  # type: ignore[attr-defined]
-            yield ByRule(OPERAND, (Other(parent, layout), Plain(index), Plain(most)))
+            yield OperandOfInstruction(index, parent, layout, most)
             return
 
 

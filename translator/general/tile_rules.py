@@ -18,7 +18,7 @@ def wide_stores(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLa
     shape = fitting.shape(name)
     for product in found:
         if shape is not None and all(isinstance(x, Mfma) for x in fitting.of(product)):
-            yield ByRule(WIDE_STORE, (Other(product, found[product]), shape))
+            yield ByRule(WIDE_STORE, (Other(product, found[product]), ByBases(product, found[product], shape)))
 
 
 def spread_tiles(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:

@@ -9,7 +9,7 @@ from enum import Enum
 from translator.general.box import Point
 from translator.general.converted_texts import in_words_of
 from translator.general.detours import without_detours
-from translator.general.layout_roles import Classes, Roles, classes, loosened, roles, told_apart
+from translator.general.layout_roles import Classes, classes, loosened, roles, same_through_lds, told_apart
 from translator.general.ring_depth import RingDepth, STAGES_TRIED, with_stages
 from translator.memory.traced_launch import TracedLaunch
 from translator.rewrite.emitted import EmittedKernel
@@ -29,7 +29,7 @@ class Loose(Enum):
 
     NOTHING = 0
     PLACES = 1  # those of `layout_roles.loosened`, and layouts that values only pass through
-    ROWS = 2  # and those on where rows lie
+    ROWS = 2  # and those on where rows lie, and on what goes through LDS for all sizes that are looked at first
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,10 @@ class Trials:
         """Forget all translations; those to come tell apart what has different layouts in one of the launches `beside`, and do without
         what is `loose`."""
         self.loose = loose
-        samples: list[Roles] = [roles(self._seen(g.traced)) for g in self.given]
-        samples += [roles(self._seen(traced)) for key in beside if (traced := self.trace(*key)) is not None]
-        self.classes: Classes = classes(samples)
+        launches = [g.traced for g in self.given]
+        launches += [traced for key in beside if (traced := self.trace(*key)) is not None]
+        self.through_lds = same_through_lds(launches)
+        self.classes: Classes = classes([roles(self._seen(launch)) for launch in launches])
         self.found, self.deeper = {}, {}
         self.own = [self._written(g.traced, i, g.emitted) or g.emitted for i, g in enumerate(self.given)]
         self.found = {(i, point): own for i, (point, own) in enumerate(zip(self.points, self.own))}
@@ -128,7 +129,11 @@ class Trials:
         self.loose, self.classes, self.own, self.found = state
 
     def _seen(self, traced: TracedLaunch) -> TracedLaunch:
-        return traced if self.loose is Loose.NOTHING else loosened(traced, self.loose is Loose.ROWS)
+        if self.loose is Loose.NOTHING:
+            return traced
+        return (
+            loosened(traced, rows_once=True) if self.loose is Loose.ROWS else loosened(traced, False, self.through_lds)
+        )
 
     def trace(self, i: int, point: Point) -> TracedLaunch | None:
         if (i, point) not in self.traced:
@@ -171,7 +176,7 @@ class Trials:
 def joinable(one: EmittedKernel, other: EmittedKernel) -> bool:
     """Whether two translations differ in nothing but layouts and what one text can say for both."""
     mine, theirs = one.kernel.laid_out, other.kernel.laid_out
-    if mine is None or theirs is None or mine.added != theirs.added:
+    if mine is None or theirs is None or mine.depths != theirs.depths:
         return False
     if mine.function.text != theirs.function.text and merge_plain(mine.function, theirs.function) is None:
         return False

@@ -14,7 +14,8 @@ from translator.general.ring_depth import RingDepth
 from translator.general.rule_layouts import GeneralLayout
 from translator.general.rule_texts import RuleText
 from translator.layout.base_runs import ALONG, COLUMNS, DOWN, ROWS
-from translator.layout.formulas import ROOT
+from translator.layout.formulas import CLAMP, ROOT
+from translator.layout.size_range import in_words
 from translator.numbered import numbered
 from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.layout_constants import with_constants
@@ -22,20 +23,10 @@ from translator.rewrite.unit import Synthesized
 
 # Triton's min and max make tensors of numbers in device code; these give numbers.
 _FUNCTIONS = {
-    "between": '''@gluon.constexpr_function
-def between(value, least, most):
-    """`value`, but no less than `least` and no more than `most`."""
-    return min(max(value, least), most)
-''',
-    "at_least": '''@gluon.constexpr_function
-def at_least(value, least):
-    """The greater of both."""
-    return max(value, least)
-''',
-    "at_most": '''@gluon.constexpr_function
-def at_most(value, most):
-    """The smaller of both."""
-    return min(value, most)
+    CLAMP: '''@gluon.constexpr_function
+def clamp(value, least, most=None):
+    """`value`, but no less than `least`, and no more than `most` where that is given."""
+    return max(value, least) if most is None else min(max(value, least), most)
 ''',
     ROOT: '''@gluon.constexpr_function
 def root(value):
@@ -134,14 +125,15 @@ def as_written(
     base, layouts = general.emitted, general.layouts
     laid_out, fn = base.kernel.laid_out, base.kernel.fn
     taken = words_of(fn.file_name or "", fn.src)
-    spelled = Spelled(warps, named_functions(layouts.values(), () if depth is None else ("at_most",), taken, known))
-    added = (*([depth.definition(general.rings, spelled)] if depth is not None else []), *laid_out.added)
+    spelled = Spelled(warps, named_functions(layouts.values(), () if depth is None else (CLAMP,), taken, known))
+    added = () if depth is None else (depth.definition(general.rings, spelled),)
+    depths = tuple(d for d in laid_out.depths if depth is None or not depth.implies(d, general.rings, region.bounds))
     constants = tuple((name, layout.written(spelled)) for name, layout in layouts.items())
-    laid_out = replace(laid_out, constants=constants, added=added)
+    laid_out = replace(laid_out, constants=constants, added=added, depths=depths)
     record = copy.copy(base.record)
     record.globals_needed, record.imports = dict(record.globals_needed), set(record.imports)
-    tried = ", ".join(map(str, (*region.box, *(depth.ranges if depth is not None else ()), *region.bounds)))
-    record.explained = [*record.explained, f"layouts follow from the launch, as tried for {tried}"]
+    limits = (*region.box, *(depth.ranges if depth is not None else ()), *region.bounds)
+    record.explained = [*record.explained, f"layouts follow from the launch, as tried for {in_words(limits)}"]
     for name, function in spelled.functions.items():
         record.need(function.called(name), fn)
     for module in sorted({rule.module for layout in layouts.values() for rule in layout.rules} - {""}):

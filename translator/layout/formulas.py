@@ -1,7 +1,7 @@
 """Entries of layouts as functions of a launch's sizes: products of powers of two within bounds.
 
 Triton's passes derive an entry by multiplying and dividing tile sizes, warps and lanes, and by keeping the result within bounds; so
-an entry is `between(c * P, least, most)`, where P is a product of sizes with exponents -1, 0 and 1, and `most` a number or a size
+an entry is `clamp(c * P, least, most)`, where P is a product of sizes with exponents -1, 0 and 1, and `most` a number or a size
 times a number. All are powers of two. `fit` finds the simplest such function that gives every sample.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 Sizes = Mapping[str, int]
-ROOT = "root"
+ROOT, CLAMP = "root", "clamp"
 MOST_POWER = 12  # of two, by which a product is multiplied or divided under a root
 
 
@@ -44,7 +44,7 @@ class Product:
 
 @dataclass(frozen=True)
 class Formula:
-    """`between(value, least, most)`; least and most: None where they do not matter. Least is a number."""
+    """`clamp(value, least, most)`; least and most: None where they do not matter. Least is a number."""
 
     value: Product
     least: int | None = None
@@ -62,22 +62,24 @@ class Formula:
         return frozenset(name for part in parts for name, _ in part.exponents)
 
     @property
-    def function(self) -> str:
-        """What keeps the value within bounds: `between`, `at_least` or `at_most`; empty where it has none."""
-        if self.least is None:
-            return "" if self.most is None else "at_most"
-        return "at_least" if self.most is None else "between"
-
-    @property
     def functions(self) -> frozenset[str]:
         """The functions that the text calls."""
-        return frozenset({self.function, ROOT if self.value.root else ""} - {""})
+        return frozenset([CLAMP] * self.is_bounded + [ROOT] * self.value.root)
+
+    @property
+    def is_bounded(self) -> bool:
+        return self.least is not None or self.most is not None
 
     def text(self, spelled: Callable[[str], str] = str) -> str:
         """As Python; spelled: how a size is written, and a function that keeps a value within bounds."""
-        value = self.value.text(spelled)
-        bounds = [str(self.least)] * (self.least is not None) + ([] if self.most is None else [self.most.text(spelled)])
-        return f"{spelled(self.function)}({', '.join([value, *bounds])})" if bounds else value
+        value, least, most = self.value.text(spelled), self.least, self.most and self.most.text(spelled)
+        return clamped(spelled, value, None if least is None else str(least), most) if self.is_bounded else value
+
+
+def clamped(spelled: Callable[[str], str], value: str, least: str | None, most: str | None) -> str:
+    """The call that keeps an entry, which is 1 or more, within bounds that are None where they do not matter: `clamp(N // 64, 1)`."""
+    bounds = [least or "1"] + ([] if most is None else [most])
+    return f"{spelled(CLAMP)}({', '.join([value, *bounds])})"
 
 
 def fit(samples: Sequence[tuple[Sizes, int]]) -> Formula | None:
@@ -206,4 +208,4 @@ def _log(number: int) -> int:
     return number.bit_length() - 1
 
 
-__all__ = ["Formula", "Product", "Sizes", "fit"]
+__all__ = ["CLAMP", "Formula", "Product", "ROOT", "Sizes", "clamped", "fit"]

@@ -81,7 +81,7 @@ def same_places(one: Layout, other: Layout) -> bool:
     that are in another order where that says nothing."""
     for blocked, other_one in ((one, other), (other, one)):
         if isinstance(blocked, Blocked) and isinstance(other_one, Linear):
-            return not blocked.ctas and linear(blocked, other_one.shape) == other_one
+            return linear(blocked, other_one.shape) == other_one
     if isinstance(one, Padded) and isinstance(other, Padded):
         return _by_bases(one) == _by_bases(other)
     return one == in_order_of(one, other)
@@ -105,26 +105,58 @@ def _by_bases(layout: Padded) -> Layout:
     return layout if layout.offsets else of_gluon(as_gluon(layout)) or layout
 
 
-def linear(layout: Blocked, shape: tuple[int, ...]) -> Linear:
-    """A blocked layout of a tile of `shape` by its bases: elements of a lane first, then lanes, then warps, each along the fastest
-    dimension first; what is beyond the tile is a copy, and what is left of it is repeated."""
-    step = [1] * layout.rank
+def linear(layout: Layout, shape: tuple[int, ...]) -> Linear | None:
+    """A blocked layout of a tile of `shape`, or one of a product, by its bases: elements of a lane first, then lanes, then warps, each along
+    the fastest dimension first; what is beyond the tile is a copy, and what is left of it is repeated. None for others.
+    """
+    if getattr(layout, "ctas", ()):
+        return None
+    if isinstance(layout, Mfma):
+        return _product(layout, shape)
+    if not isinstance(layout, Blocked):
+        return None
+    tile = _Tile(shape, layout.order)
+    register = tile.steps(layout.size_per_thread, False)
+    lane, warp = tile.steps(layout.threads_per_warp, True), tile.steps(layout.warps_per_cta, True)
+    return Linear(tuple(register + tile.left()), tuple(lane), tuple(warp), (), shape)
 
-    def bases(counts: tuple[int, ...], copies: bool) -> list[tuple[int, ...]]:
+
+def _product(layout: Mfma, shape: tuple[int, ...]) -> Linear | None:
+    """MFMA by its bases: of an instruction's result each lane has four elements in a row, then every eighth or those of other lanes."""
+    side = layout.instr_shape[0]
+    if layout.instr_shape[:2] not in ((32, 32), (16, 16)) or layout.tiles_per_warp or layout.element_bitwidth != 32:
+        return None
+    along, across = (1, 0) if layout.transposed else (0, 1)
+    tile = _Tile(shape, (1, 0))
+    register = tile.run(along, 4, True)
+    lane = tile.run(across, side, True) + tile.run(along, 64 // side, True)
+    register += tile.run(along, side * side // 256, True)
+    warp = tile.steps(layout.warps_per_cta, True)
+    return Linear(tuple(register + tile.left()), tuple(lane), tuple(warp), (), shape)
+
+
+class _Tile:
+    """The bases of a tile of `shape`, taken one after the other. order: of dimensions, the fastest first."""
+
+    def __init__(self, shape: tuple[int, ...], order: tuple[int, ...]):
+        self.shape, self.order, self.step = shape, order, [1] * len(shape)
+
+    def run(self, dim: int, count: int, copies: bool) -> list[tuple[int, ...]]:
+        """The next bases along a dimension, for `count` elements. copies: bases beyond the tile are those of copies, else there are none."""
         out = []
-        for dim in layout.order:
-            for _ in range(counts[dim].bit_length() - 1):
-                inside = step[dim] < shape[dim]
-                if inside or copies:
-                    out.append(tuple(step[dim] if d == dim and inside else 0 for d in range(layout.rank)))
-                step[dim] *= 2
+        for _ in range(count.bit_length() - 1):
+            inside = self.step[dim] < self.shape[dim]
+            if inside or copies:
+                out.append(tuple(self.step[dim] if d == dim and inside else 0 for d in range(len(self.shape))))
+            self.step[dim] *= 2
         return out
 
-    register = bases(layout.size_per_thread, False)
-    lane, warp = bases(layout.threads_per_warp, True), bases(layout.warps_per_cta, True)
-    left = tuple(max(1, size // done) for size, done in zip(shape, step))
-    register += bases(left, False)
-    return Linear(tuple(register), tuple(lane), tuple(warp), (), shape)
+    def steps(self, counts: tuple[int, ...], copies: bool) -> list[tuple[int, ...]]:
+        return [basis for dim in self.order for basis in self.run(dim, counts[dim], copies)]
+
+    def left(self) -> list[tuple[int, ...]]:
+        """The bases that are left of the tile."""
+        return self.steps(tuple(max(1, size // done) for size, done in zip(self.shape, self.step)), False)
 
 
 def _tuples(rows: Any) -> tuple[tuple[int, ...], ...]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from translator.layout.formulas import Product, Sizes
 
@@ -26,7 +26,8 @@ class SizeRange:
         """As Python; spelled: how a size is written."""
         if self.least == self.most:
             return f"{spelled(self.name)} == {self.least}"
-        return f"{self.least} <= {spelled(self.name)} and {spelled(self.name)} <= {self.most}"
+        least = f"{self.least} <= {spelled(self.name)} and " if self.least > 1 else ""
+        return f"{least}{spelled(self.name)} <= {self.most}"
 
 
 @dataclass(frozen=True)
@@ -86,4 +87,16 @@ class RoomBound:
 
 Bound = RatioBound | RoomBound
 
-__all__ = ["Bound", "RatioBound", "RoomBound", "SizeRange"]
+
+def in_words(limits: Sequence[SizeRange | Bound]) -> str:
+    """Limits in words, sizes of the same range together: `BLOCK_M, BLOCK_N 16 to 256, num_warps 1 to 8`."""
+    words: list[str] = []
+    for limit, after in zip(limits, (*limits[1:], None)):
+        same = (
+            isinstance(limit, SizeRange) and isinstance(after, SizeRange) and replace(limit, name=after.name) == after
+        )
+        words.append(limit.name if same else str(limit))  # type: ignore[union-attr]
+    return ", ".join(words)
+
+
+__all__ = ["Bound", "RatioBound", "RoomBound", "SizeRange", "in_words"]

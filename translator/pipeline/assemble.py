@@ -11,7 +11,7 @@ from translator.numbered import numbered
 from translator.facts.definitions import definition_node
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.prefetch import FEWEST_BUFFERS
-from translator.rewrite.emitted import EmittedFunction, EmittedKernel, LaidOut
+from translator.rewrite.emitted import EmittedFunction, EmittedKernel, FewestBuffers, LaidOut
 from translator.rewrite.gluon_function import GluonFunction
 from translator.rewrite.long_lines import with_long_lines_wrapped
 from translator.rewrite.layout_constants import with_constants
@@ -137,14 +137,13 @@ def laid_out_function(written: WrittenFunction, helpers: Mapping[str, str]) -> L
     function = written.function.exchanging(helpers)
     names, constants = written.names.named(function.variables, written.taken, function.bound)
     function = with_long_lines_wrapped(function.exchanging(names), written.facts.source.text)
-    added: list[str] = []
+    depths: list[FewestBuffers] = []
     loops = written.loops.pipelined.values()
     copying = {loop.buffers for loop in loops if loop.copies}
     reading_ahead = {loop.buffers for loop in loops if loop.round.prefetched is not None}
     for name in written.added_parameters:
         if name in reading_ahead:
-            why = "one tile is copied, one has landed, one is read"
-            added.append(f'gl.static_assert({name} >= {FEWEST_BUFFERS}, "{name}: {why}")')
+            depths.append(FewestBuffers(name, FEWEST_BUFFERS, "one tile is copied, one has landed, one is read"))
         elif name in copying:
-            added.append(f'gl.static_assert({name} >= 2, "{name}: one tile is copied while another is read")')
-    return LaidOut(function, tuple(constants), tuple(added))
+            depths.append(FewestBuffers(name, 2, "one tile is copied while another is read"))
+    return LaidOut(function, tuple(constants), depths=tuple(depths))

@@ -12,7 +12,7 @@ import functools
 import json
 import os
 from collections.abc import Container, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 from triton.runtime.jit import JITFunction
@@ -24,7 +24,7 @@ from translator.rewrite.configuration import Configuration, Key, any_of, common_
 from translator.rewrite.gluon_function import GluonFunction, layout_made, parsed
 from translator.rewrite.tree_walk import called, dotted, names, walk
 from translator.source.moved_lines import file_line
-from translator.layout.size_range import Bound, SizeRange
+from translator.layout.size_range import Bound, SizeRange, in_words
 
 _UNTRANSLATED = "was in no translated launch"
 # Layouts that fit one element type only, and those that fit one shape only.
@@ -215,7 +215,7 @@ def within(kernel: str, limits: Sequence[SizeRange | Bound]) -> list[str]:
     if not limits:
         return []
     tests = [f"({test})" if " and " in test and len(limits) > 1 else test for test in conditions(limits)]
-    message = f"{kernel} is translated for {', '.join(map(str, limits))}"
+    message = f"{kernel} is translated for {in_words(limits)}"
     return [f"gl.static_assert({' and '.join(tests)}, {quoted(message)})"]
 
 
@@ -245,8 +245,10 @@ def assertions(
             out.append(_assertion(kernel, [keys[i] for i in chosen], [tuple(rows[0][i] for i in chosen)]))
     varying = [key for i, key in enumerate(keys) if i not in fixed]
     alike, varying = pointers_alike(varying, elsewhere, configurations)
+    rows = list(dict.fromkeys(tuple(c[key] for key in varying) for c in configurations))
+    if len(varying) == 1 and [names[0] for names in alike] == [varying[0].name]:
+        return [*out, _one_of_types(kernel, varying[0], alike[0], [value for (value,) in rows])]
     if varying:
-        rows = list(dict.fromkeys(tuple(c[key] for key in varying) for c in configurations))
         out.append(_assertion(kernel, varying, rows))
     return out + [_same_type(kernel, names) for names in alike]
 
@@ -268,10 +270,22 @@ def pointers_alike(
 
 
 def _same_type(kernel: str, pointers: Sequence[str]) -> str:
-    first, *others = map(spelled_apart, pointers)
     message = f"{kernel} is translated for {', '.join(pointers)} of one type"
-    condition = " and ".join(f"{name}.dtype.element_ty == {first}.dtype.element_ty" for name in others)
+    return f"gl.static_assert({_alike(pointers)}, {quoted(message)})"
+
+
+def _one_of_types(kernel: str, first: Key, pointers: Sequence[str], types: Sequence[str]) -> str:
+    """The statement for pointers that all have one of several types, of which `first` is the first."""
+    keys = [replace(first, name=name) for name in pointers]
+    message = translated_for(kernel, keys, [(each,) * len(keys) for each in types])
+    condition = f"({any_of([first], [(each,) for each in types])}) and {_alike(pointers)}"
     return f"gl.static_assert({condition}, {quoted(message)})"
+
+
+def _alike(pointers: Sequence[str]) -> str:
+    """The condition that pointers have the type of the first one."""
+    first, *others = map(spelled_apart, pointers)
+    return " and ".join(f"{name}.dtype.element_ty == {first}.dtype.element_ty" for name in others)
 
 
 def _assertion(kernel: str, keys: Sequence[Key], rows: Sequence[tuple]) -> str:

@@ -12,13 +12,27 @@ from translator.ttgir.layouts import Layout
 
 
 @dataclass(frozen=True)
+class FewestBuffers:
+    """The parameter `name` holds a depth that is no less than `least`; why: in words."""
+
+    name: str
+    least: int
+    why: str
+
+    @property
+    def text(self) -> str:
+        return f'gl.static_assert({self.name} >= {self.least}, "{self.name}: {self.why}")'
+
+
+@dataclass(frozen=True)
 class LaidOut:
     """A function before its layouts are written out. function: all else; constants: names and layouts, parents first; added:
-    further lines for the top of its body."""
+    further lines for the top of its body; depths: what is asserted of those of its rings."""
 
     function: GluonFunction
     constants: tuple[tuple[str, Layout], ...] = ()
     added: tuple[str, ...] = ()
+    depths: tuple[FewestBuffers, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import textwrap
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
+from translator.layout.size_range import in_words
 from translator.numbered import numbered
 from translator.rewrite import contracts
 from translator.rewrite.gluon_function import JIT, LINE_LENGTH, Block, GluonFunction, formatted, statements
@@ -47,8 +48,9 @@ def picked_by_ranges(
         tests = contracts.conditions(kernel.limits)
         test = condition(" and ".join(tests))
         lines += [f"el{test}" if lines else test, call_of(private, passed_on(for_tiles(kernel.function, tiles), own))]
-    told = "; or for ".join(", ".join(map(str, kernel.limits)) for kernel in kernels)
-    message = contracts.quoted(f"{name} is translated for {told}")
+    message = contracts.quoted(
+        f"{name} is translated for {'; or for '.join(in_words(kernel.limits) for kernel in kernels)}"
+    )
     lines += refused(message, public.indent)
     return before, public.with_statements(statements("\n".join(lines) + "\n"))
 

@@ -25,7 +25,7 @@ def with_constants(laid_out: LaidOut) -> GluonFunction:
         block += statements(
             wrapped(f"{text}{definition(name, layout, _named_parts(layout, names))}\n", function.indent)
         )
-    for line in laid_out.added:
+    for line in (*laid_out.added, *(depth.text for depth in laid_out.depths)):
         block += statements(wrapped(f"{line}\n", function.indent))
     return function.with_statements(block, first_after_gap(function.body))
 
@@ -47,6 +47,8 @@ def describe(layout: Layout) -> str:
     if isinstance(layout, SharedLayout):
         return layout.described()
     if isinstance(layout, Mfma):
+        if any(isinstance(n, Entry) for n in (*layout.instr_shape, *layout.warps_per_cta)):
+            return "Matrix cores: MFMA and warps as the tile has room for them."
         shape, warps = "x".join(map(str, layout.instr_shape)), " x ".join(map(str, layout.warps_per_cta))
         return f"Matrix cores: {shape} MFMA, warps {warps} over the tile."
     if isinstance(layout, Wmma):
