@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -56,6 +57,10 @@ class Fitting:
         """The names of the bits that pointers point to, that of the pointer most like `name` first."""
         bits = [size for size in self.samples[0].sizes if size.endswith(BITS)]
         return sorted(bits, key=lambda size: -len(os.path.commonprefix([size.lower(), name.lower()])))
+
+    def shapes(self, rank: int) -> list[tuple[str, ...]]:
+        """Tile sizes that a tile may have, those of different ones first: these are seldom the same by chance."""
+        return sorted(itertools.product(self.tiles, repeat=rank), key=lambda sizes: -len(set(sizes)))
 
     @property
     def num_warps(self) -> Numbers:

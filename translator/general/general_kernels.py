@@ -19,10 +19,14 @@ from translator.general.box import (
     Point,
     Region,
     corners,
+    doubled,
     far_alone,
+    halved,
     holds,
     largest_box,
+    limits_of,
     neighbours,
+    smaller,
     some,
     within,
 )
@@ -33,15 +37,15 @@ from translator.general.rules import Before, Fitting, Sample, fitted_layouts, sa
 from translator.general.trials import WARPS, Given, Key, Loose, State, Tools, Trials, joinable
 from translator.layout.complete import is_complete
 from translator.layout.formulas import Product, fit
-from translator.layout.size_range import Bound, SizeRange
+from translator.layout.size_range import Bound
 from translator.rewrite.emitted import EmittedKernel
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.layouts import Layout, Mfma, Wmma
 
-MOST_LANES = 1024  # of a workgroup
-LARGEST_TILE = 65536  # elements along one dimension
 DEPTH_DIFFERS = "its rings have other depths for other launches"
 NO_FORMULA = "no formula gives its layouts for other sizes"
+# What translations do without, None for the kernel as it is without its neighbours. A kernel keeps what runs ahead of its loops.
+STARTS = (None, Loose.NOTHING, Loose.PLACES, Loose.ROWS)
 MOST_DOUBTS = 24  # translations for sizes at which formulas give no layout
 NEW_CORNERS, NEW_INSIDE = 4, 2  # what is tried of a range that is doubled, at its ends and anywhere in it
 MOST_BOUNDINGS = 4  # how often bounds are found anew for a range that is doubled
@@ -69,17 +73,19 @@ def general_layouts(
     tools: Tools,
     beside: Sequence[Given] = (),
     brief: bool = False,
+    around: Sequence[Point] = (),
 ) -> tuple[Region, dict[str, GeneralLayouts]] | str:
     """(the sizes that it holds for, what gives the layouts of each launch by its id) of launches that share a text; or why there are none.
 
     tiles: the constexpr parameters that are tile sizes. lanes: of a warp. tools: what traces and translates other launches. beside:
     launches with other element types or flags, which are among those of the answer where text and formulas do for them too. brief: sizes
-    further away than a factor of two are not looked at.
+    further away than a factor of two are not looked at. around: sizes whose neighbours are looked at instead of those of the launches, which
+    are among them; then nothing runs ahead of its loop.
     """
     if given[0].emitted.kernel.laid_out is None:
         return "its loops are split between warps"
     search = _Search(given, tiles, lanes, tools)
-    found = search.near()
+    found = search.near(around or search.points, (Loose.LOOPS,) if around else STARTS, far=not brief)
     if isinstance(found, str) or isinstance(
         found := search.settled([found] if brief else search.extended(*found)), str
     ):
@@ -104,7 +110,7 @@ class _Search:
         self.names = (*tiles, WARPS)
         self.trials = Trials(given, self.names, tools)
         self.given, self.points = self.trials.given, tuple(self.trials.points)
-        self.limits = [(2, LARGEST_TILE)] * len(tiles) + [(1, MOST_LANES // lanes)]
+        self.limits = limits_of(len(tiles), lanes)
         self.layouts: Layouts = {}  # those found last
         self.compared: set[Key] = set()  # what they were compared with
         self.complete: set[Key] = set()  # where they are known to give layouts
@@ -157,19 +163,24 @@ class _Search:
                 return False
         return True
 
-    def near(self) -> tuple[Region, Layouts] | str:
-        """The largest region around the launches whose layouts are given, of translations that do without ever more of what sizes decide.
+    def near(
+        self, around: Sequence[Point], starts: Sequence[Loose | None], far: bool
+    ) -> tuple[Region, Layouts] | str:
+        """The largest region that has the launches and neighbours of `around` whose layouts are given, of translations that do without
+        ever more of what sizes decide, as `starts` say.
 
-        Those count that have most of what is around in their region, and then most that is good up to a factor of four away in one size.
+        Those count that have most of what is around in their region, and then most that is good up to a factor of four away in one
+        size, if `far` sizes are looked at.
         """
-        tried = list(dict.fromkeys(p for point in self.points for p in neighbours(point, self.limits)))
-        every = list(dict.fromkeys([*tried, *(far for p in self.points for far in far_alone(p, self.limits))]))
+        tried = list(dict.fromkeys([*self.points, *(p for point in around for p in neighbours(point, self.limits))]))
+        distant = (p for point in self.points for p in far_alone(point, self.limits)) if far else ()
+        every = list(dict.fromkeys([*tried, *distant]))
         taken = [p for p in every if all(self.trials.trace(i, p) is not None for i in range(len(self.given)))]
         around = set(tried) & set(taken)
         keys = [(i, point) for i in range(len(self.given)) for point in every]
         best: tuple[tuple[int, int], State, tuple[Region, Layouts]] | None = None
         missing = ""
-        for start in (None, *Loose):
+        for start in starts:
             if start is not None:
                 self.trials.start(keys, start)
             self.forget()
@@ -197,7 +208,7 @@ class _Search:
         while box is not None:
             if (layouts := self.fitted(region := Region(box, bounds))) is not None:
                 return region, layouts
-            box = self._smaller(box)
+            box = smaller(box, self.points)
         return None
 
     def _bounds(self, tried: Sequence[Point]) -> tuple[Bound, ...]:
@@ -298,7 +309,7 @@ class _Search:
         All sizes grow by turns: one at its far end may have layouts that let no other size grow.
         """
         out = [(region, layouts)]
-        ways = [(i, grow) for i in range(len(region.box)) for grow in (_up, _down)]
+        ways = [(i, grow) for i in range(len(region.box)) for grow in (doubled, halved)]
         for _ in range(EXTENSIONS):
             for i, grow in list(ways):
                 wider = grow(region.box[i], self.limits[i])
@@ -349,7 +360,7 @@ class _Search:
                 tried.add(region := other)
             elif left:
                 region = left.pop()[0]
-            elif (box := self._smaller(region.box)) is not None:
+            elif (box := smaller(region.box, self.points)) is not None:
                 region = replace(region, box=box)
             else:
                 return NO_FORMULA
@@ -364,16 +375,6 @@ class _Search:
     def _sizes(self, key: Key) -> dict[str, int]:
         return dict(zip(self.names, key[1])) | dict(self.given[key[0]].widths)
 
-    def _smaller(self, box: Box) -> Box | None:
-        """The box with fewer values of one size that has others than the launches' own."""
-        for i in reversed(range(len(box))):
-            size, own = box[i], [point[i] for point in self.points]
-            if size.most > max(own):
-                return (*box[:i], replace(size, most=size.most // 2), *box[i + 1 :])
-            if size.least < min(own):
-                return (*box[:i], replace(size, least=size.least * 2), *box[i + 1 :])
-        return None
-
 
 def _instruction(layout: Layout | None) -> tuple[int, ...]:
     return layout.instr_shape if isinstance(layout, (Mfma, Wmma)) else ()
@@ -386,14 +387,6 @@ def _asks_no_more(other: EmittedKernel, than: EmittedKernel, spec: LaunchSpec) -
     there = {name for name, kind in spec.signature.items() if kind != "constexpr"}
     asked = [o for o in other.record.obligations if o.discharge == "launch" and there.issuperset(o.arguments)]
     return all((o.kind, o.condition, o.arguments) in known for o in asked)
-
-
-def _up(size: SizeRange, limits: tuple[int, int]) -> SizeRange | None:
-    return replace(size, most=size.most * 2) if size.most * 2 <= limits[1] else None
-
-
-def _down(size: SizeRange, limits: tuple[int, int]) -> SizeRange | None:
-    return replace(size, least=size.least // 2) if size.least // 2 >= limits[0] else None
 
 
 __all__ = ["DEPTH_DIFFERS", "GeneralLayouts", "NO_FORMULA", "general_layouts"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from translator.general.box import Region
+from translator.general.box import Point, Region
 from translator.general.general_kernels import DEPTH_DIFFERS, NO_FORMULA, GeneralLayouts, general_layouts
 from translator.general.other_flags import launches_of_other_flags
 from translator.general.other_types import launches_of_other_types
@@ -42,7 +42,7 @@ def general_versions(
         why, found = (found, []) if isinstance(found, str) else ("", found)
         if len(own) == 1:
             first = versions[own[0]]
-            found = with_other_texts(found or [first], partial(_alone, first, lanes, tools), tools)
+            found = with_other_texts(found or [first], partial(_alone, first, lanes, tools), tools, lanes)
             found = found if len(found) > 1 or not why else []
         for i, version in zip(own, found):
             out[i] = version
@@ -55,10 +55,16 @@ def general_versions(
 
 
 def _alone(
-    version: KernelVersion, lanes: int, tools: Tools, spec: LaunchSpec, beside: Sequence[KernelVersion]
+    version: KernelVersion,
+    lanes: int,
+    tools: Tools,
+    spec: LaunchSpec,
+    beside: Sequence[KernelVersion],
+    around: Sequence[Point],
 ) -> KernelVersion | None:
     """A version for other sizes with a general text of its own, or for these alone; None where they are refused. beside: the other
-    texts of the kernel."""
+    texts of the kernel. around: sizes whose neighbours a general text is sought for whose loops load as they go; None where there
+    is none."""
     other = _other(spec, tools)
     if other is None:
         return None
@@ -66,24 +72,30 @@ def _alone(
     version = replace(version, spec=spec, emitted=emitted, num_warps=traced.num_warps, apart=True)
     needed = {name: value for v in beside for name, (value, _) in v.emitted.record.globals_needed.items()}
     functions = {name: value for name, value in needed.items() if isinstance(value, Synthesized)}
-    found = _general([version], [traced], lanes, replace(tools, functions=functions), brief=True)
-    return version if isinstance(found, str) else found[0]
+    found = _general([version], [traced], lanes, replace(tools, functions=functions), True, around)
+    return found[0] if not isinstance(found, str) else None if around else version
 
 
 def _general(
-    versions: Sequence[KernelVersion], traces: Sequence[TracedLaunch], lanes: int, tools: Tools, brief: bool = False
+    versions: Sequence[KernelVersion],
+    traces: Sequence[TracedLaunch],
+    lanes: int,
+    tools: Tools,
+    brief: bool = False,
+    around: Sequence[Point] = (),
 ) -> list[KernelVersion] | str:
     """The launches of one kernel with formulas for layouts, and for the depth of its rings if there is one, then those with other
-    element types and flags; or why it has none. brief: these are not looked for, nor sizes further away than a factor of two.
+    element types and flags; or why it has none. brief: these are not looked for, nor sizes further away than a factor of two. around: as
+    of `general_layouts`; there are no rings then.
     """
     samples = [(version.emitted, traced) for version, traced in zip(versions, traces)]
-    depth = ring_depth(samples, lambda spec: _other(spec, tools))
+    depth = None if around else ring_depth(samples, lambda spec: _other(spec, tools))
     if depth is not None:
         apart = [replace(v, emitted=depth.taken_out(v.emitted, traced)) for v, traced in zip(versions, traces)]
-        found = _of_depth(apart, traces, lanes, replace(tools, depth=depth), brief)
+        found = _of_depth(apart, traces, lanes, replace(tools, depth=depth), brief, ())
         if found != DEPTH_DIFFERS:
             return found
-    return _of_depth(versions, traces, lanes, tools, brief)
+    return _of_depth(versions, traces, lanes, tools, brief, around)
 
 
 def _other(spec: LaunchSpec, tools: Tools) -> tuple[EmittedKernel, TracedLaunch] | None:
@@ -94,7 +106,12 @@ def _other(spec: LaunchSpec, tools: Tools) -> tuple[EmittedKernel, TracedLaunch]
 
 
 def _of_depth(
-    versions: Sequence[KernelVersion], traces: Sequence[TracedLaunch], lanes: int, tools: Tools, brief: bool
+    versions: Sequence[KernelVersion],
+    traces: Sequence[TracedLaunch],
+    lanes: int,
+    tools: Tools,
+    brief: bool,
+    around: Sequence[Point],
 ) -> list[KernelVersion] | str:
     """`_general` with the depth of rings as `tools` have it."""
     tiles = tile_sizes(versions)
@@ -108,7 +125,8 @@ def _of_depth(
     beside = {group[0].spec.id: [] if brief else _beside(group, traced[group[0].spec.id], tools) for group in groups}
     for group in groups:
         others = [_given(*other) for other in beside[group[0].spec.id]]
-        found = general_layouts([_given(v, traced[v.spec.id]) for v in group], tiles, lanes, tools, others, brief)
+        given = [_given(v, traced[v.spec.id]) for v in group]
+        found = general_layouts(given, tiles, lanes, tools, others, brief, around)
         if isinstance(found, str):
             return found
         region = found[0] if region is None else _common(region, found[0])

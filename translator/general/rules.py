@@ -133,7 +133,8 @@ def _operands(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayo
                 yield OperandOf(index, parent, layout, width, layouts[0].k_width)  # type: ignore[attr-defined]
             yield OperandOfInstruction(index, parent, layout)
             most = max(layout.k_width for layout in layouts)  # type: ignore[attr-defined]
-            yield ByRule(OPERAND, (Other(parent, layout), Plain(index), Plain(most)))
+            if all(isinstance(x, Mfma) for x in fitting.of(parent)):
+                yield ByRule(OPERAND, (Other(parent, layout), Plain(index), Plain(most)))
             return
 
 
@@ -156,7 +157,7 @@ def _products(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayo
         paired = any(x.tiles_per_warp for x in layouts)  # type: ignore[attr-defined]
         rules = [matrix_cores(version, depths, transposed)]
         rules += [chained_cores(version, depths, transposed, paired)] if whole_rows else []
-        for rule, sizes in itertools.product(rules, itertools.permutations(fitting.tiles, 3)):
+        for rule, sizes in itertools.product(rules, fitting.shapes(3)):
             yield ByRule(rule, (*map(number, sizes), fitting.num_warps))
 
 
@@ -169,7 +170,7 @@ def _wave_products(fitting: Fitting, name: str, found: Found) -> Iterator[Genera
     depth = fitting.fit([x.instr_shape[2] for x in layouts])  # type: ignore[attr-defined]
     if len(kinds) == 1 and depth is not None:
         rule = wave_matrices(*kinds.pop())
-        for sizes in itertools.permutations(fitting.tiles, 2):
+        for sizes in fitting.shapes(2):
             yield ByRule(rule, (*map(number, sizes), Numbers((depth,), False), fitting.num_warps))
 
 
@@ -209,7 +210,7 @@ def _swizzled_operands(fitting: Fitting, name: str, found: Found) -> Iterator[Ge
             continue
         along = 1 - _index(fitting, operand)
         if all(x.order[0] == along for x in layouts):  # type: ignore[attr-defined]
-            for shape in itertools.permutations(fitting.tiles, 2):
+            for shape in fitting.shapes(2):
                 yield from _of_operand(fitting, operand, found, sized(shape))
 
 

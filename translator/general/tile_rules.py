@@ -6,19 +6,25 @@ import itertools
 from collections.abc import Iterator
 
 from translator.general.fitting import Fitting, Found, sized
-from translator.general.rule_layouts import ByBases, ByRule, GeneralLayout, Other, Plain
+from translator.general.rule_layouts import ByBases, ByRule, GeneralLayout, Numbers, Other, Plain
+from translator.layout.formulas import Formula, Product
 from translator.general.rule_texts import ROTATED, TRANSPOSED, WIDE_STORE, spread
 from translator.ttgir.layouts import Blocked, Linear, Mfma
 from translator.ttgir.shared_layouts import SharedLinear, Swizzled
 
+_PACKED = 8  # values in a word, at most: of 4 bits in 32
 _POWERS = (4, 8, 16, 32, 64, 128)  # elements of a line of banks, and vectors that are exchanged
 
 
 def wide_stores(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
     shape = fitting.shape(name)
+    if shape is None:
+        return
+    # Where few samples have the layout of the rule, their sizes say too little of the shape.
+    shapes = [shape, *map(sized, fitting.shapes(2))]
     for product in found:
-        if shape is not None and all(isinstance(x, Mfma) for x in fitting.of(product)):
-            yield ByRule(WIDE_STORE, (Other(product, found[product]), shape))
+        if all(isinstance(x, Mfma) for x in fitting.of(product)):
+            yield from (ByRule(WIDE_STORE, (Other(product, found[product]), each)) for each in shapes)
 
 
 def spread_tiles(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
@@ -30,9 +36,16 @@ def spread_tiles(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralL
         return
     order = orders.pop()
     most, deep = (max(x.size_per_thread[d] for x in layouts) for d in order)  # type: ignore[attr-defined]
-    for shape in itertools.permutations(fitting.tiles, 2):
-        blocks = (Plain(deep),) if deep > 1 else ()
-        yield ByRule(spread(fitting.lanes), (sized(shape), Plain(most), fitting.num_warps, Plain(order), *blocks))
+    blocks = (Plain(deep),) if deep > 1 else ()
+    for shape in _shapes(fitting):
+        yield ByRule(spread(fitting.lanes), (shape, Plain(most), fitting.num_warps, Plain(order), *blocks))
+
+
+def _shapes(fitting: Fitting) -> Iterator[Numbers]:
+    """The shapes that tiles may have, whole sizes before parts of them, of which values are packed."""
+    for parts in sorted(itertools.product(range(_PACKED.bit_length()), repeat=2), key=sum):
+        for names in fitting.shapes(2):
+            yield Numbers(tuple(Formula(Product(-part, ((name, 1),))) for part, name in zip(parts, names)))
 
 
 def transposed_tiles(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:

@@ -30,6 +30,7 @@ class Loose(Enum):
     NOTHING = 0
     PLACES = 1  # those of `layout_roles.loosened`, and layouts that values only pass through
     ROWS = 2  # and those on where rows lie
+    LOOPS = 3  # and those on which loads run ahead of their loop: none does
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,9 @@ class Trials:
         self.loose, self.classes, self.own, self.found = state
 
     def _seen(self, traced: TracedLaunch) -> TracedLaunch:
-        return traced if self.loose is Loose.NOTHING else loosened(traced, self.loose is Loose.ROWS)
+        if self.loose is Loose.NOTHING:
+            return traced
+        return loosened(traced, self.loose is not Loose.PLACES, self.loose is Loose.LOOPS)
 
     def trace(self, i: int, point: Point) -> TracedLaunch | None:
         if (i, point) not in self.traced:

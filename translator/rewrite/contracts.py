@@ -22,7 +22,7 @@ from translator.frontend.trace import ConstFact
 from translator.gluon.own_names import spelled_apart
 from translator.rewrite.configuration import Configuration, Key, any_of, common_keys, functions_and_types, words_of
 from translator.rewrite.gluon_function import GluonFunction, layout_made, parsed
-from translator.rewrite.tree_walk import called, dotted, names, walk
+from translator.rewrite.tree_walk import called, children, dotted, names, walk
 from translator.source.moved_lines import file_line
 from translator.layout.size_range import Bound, SizeRange
 
@@ -168,7 +168,7 @@ def _sources(tree: cst.CSTNode) -> dict[str, set[str]]:
         targets = [node.target] if isinstance(node, cst.AnnAssign) and node.value is not None else targets
         for target in targets:
             if isinstance(target, cst.Name):
-                out.setdefault(target.value, set()).update(names(node.value))
+                out.setdefault(target.value, set()).update(_shaping(node.value))
     return out
 
 
@@ -198,7 +198,7 @@ def _shape_names(fn: JITFunction, call: cst.Call, busy: frozenset[int]) -> set[s
     """The names in those arguments of a call that decide shapes."""
     name = called(call)
     if name in _SHAPE_CALLS and isinstance(call.func, cst.Attribute):
-        return set().union(*(names(a) for a in call.args)) if call.args else set()
+        return set().union(*map(_shaping, call.args))
     helper = fn.__globals__.get(name)
     if not isinstance(helper, JITFunction) or id(helper) in busy or helper.__module__.startswith("triton."):
         return set()
@@ -207,7 +207,14 @@ def _shape_names(fn: JITFunction, call: cst.Call, busy: frozenset[int]) -> set[s
     bound = dict(zip((p.name for p in helper.params), positional)) | {
         a.keyword.value: a for a in call.args if a.keyword
     }
-    return set().union(*(names(value) for parameter, value in bound.items() if parameter in shapes))
+    return set().union(*(_shaping(value) for parameter, value in bound.items() if parameter in shapes))
+
+
+def _shaping(node: cst.CSTNode) -> set[str]:
+    """The names in an expression, but for those of which it takes the type alone, or the shape: that follows from the calls that make them."""
+    if isinstance(node, cst.Attribute) and node.attr.value in ("shape", "dtype"):
+        return set()
+    return {node.value} if isinstance(node, cst.Name) else set().union(*map(_shaping, children(node)))
 
 
 def within(kernel: str, limits: Sequence[SizeRange | Bound]) -> list[str]:
