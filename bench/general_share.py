@@ -123,13 +123,13 @@ def main() -> int:
         words = [asked.launches, asked.folder, "--target", asked.target, "--one", str(number)]
         found.append(in_child(words, id, asked.seconds))
         print(f"{found[-1].status:9} {id} {found[-1].why}", flush=True)
+        if asked.json:  # what is measured stays, whatever becomes of the rest
+            asked.json.write_text(json.dumps([asdict(held) for held in found], indent=1) + "\n", encoding="utf-8")
     counts = collections.Counter(held.status for held in found)
     share = 100 * counts["held"] / max(len(found), 1)
     print(
         f"{counts['held']} of {len(found)} ({share:.0f} %) hold within a factor of two on {asked.target}; {dict(counts)}"
     )
-    if asked.json:
-        asked.json.write_text(json.dumps([asdict(held) for held in found], indent=1) + "\n", encoding="utf-8")
     return 0
 
 

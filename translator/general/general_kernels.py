@@ -35,6 +35,7 @@ from translator.general.rule_layouts import GeneralLayout
 from translator.general.ring_depth import STAGES_TRIED
 from translator.general.rules import Before, Fitting, Sample, fitted_layouts, same_layout
 from translator.general.trials import WARPS, Given, Key, Loose, State, Tools, Trials, joinable
+from translator.general.wanted import STARTS, Rank, Wanted
 from translator.layout.complete import is_complete
 from translator.layout.formulas import Product, fit
 from translator.layout.size_range import Bound
@@ -44,8 +45,6 @@ from translator.ttgir.layouts import Layout, Mfma, Wmma
 
 DEPTH_DIFFERS = "its rings have other depths for other launches"
 NO_FORMULA = "no formula gives its layouts for other sizes"
-# What translations do without, None for the kernel as it is without its neighbours. A kernel keeps what runs ahead of its loops.
-STARTS = (None, Loose.NOTHING, Loose.PLACES, Loose.ROWS)
 MOST_DOUBTS = 24  # translations for sizes at which formulas give no layout
 NEW_CORNERS, NEW_INSIDE = 4, 2  # what is tried of a range that is doubled, at its ends and anywhere in it
 MOST_BOUNDINGS = 4  # how often bounds are found anew for a range that is doubled
@@ -111,6 +110,7 @@ class _Search:
         self.trials = Trials(given, self.names, tools)
         self.given, self.points = self.trials.given, tuple(self.trials.points)
         self.limits = limits_of(len(tiles), lanes)
+        self.first = self.trials.state
         self.layouts: Layouts = {}  # those found last
         self.compared: set[Key] = set()  # what they were compared with
         self.complete: set[Key] = set()  # where they are known to give layouts
@@ -176,30 +176,41 @@ class _Search:
         distant = (p for point in self.points for p in far_alone(point, self.limits)) if far else ()
         every = list(dict.fromkeys([*tried, *distant]))
         taken = [p for p in every if all(self.trials.trace(i, p) is not None for i in range(len(self.given)))]
-        around = set(tried) & set(taken)
-        keys = [(i, point) for i in range(len(self.given)) for point in every]
-        best: tuple[tuple[int, int], State, tuple[Region, Layouts]] | None = None
+        wanted = Wanted(tried, taken, [(i, point) for i in range(len(self.given)) for point in every])
+        best: tuple[Rank, State, tuple[Region, Layouts]] | None = None
         missing = ""
-        for start in starts:
-            if start is not None:
-                self.trials.start(keys, start)
-            self.forget()
-            good = sum(map(self.good, taken))
-            promising = best is None or good >= best[0][1] or sum(map(self.good, around)) > best[0][0]
-            found = self._near(tried) if promising else None
+        # Where something is bad without doing without anything, what does without most says what can be had.
+        for number in (0, len(starts) - 1, *range(len(starts) - 1)):
+            least = best[0] if best else wanted.perfect if number == 0 and len(starts) > 1 else None
+            found = self._ranked(starts[number], number, wanted, least)
             missing = missing or self.missing
-            if found is None:
-                continue
-            rank = sum(map(found[0].holds, around)), good
-            if best is None or rank > best[0]:
-                best = rank, self.trials.state, found
-            if good == len(taken) and rank[0] == len(around):
+            if found is not None and (best is None or found[0] > best[0]):
+                best = found[0], self.trials.state, found[1]
+            if best is not None and best[0] >= wanted.perfect or len(starts) == 1:
                 break
         if best is None:
             return NO_FORMULA if not missing else f"{NO_FORMULA} ({missing})"
         self.trials.state = best[1]
         self.forget()
         return best[2]
+
+    def _ranked(
+        self, start: Loose | None, number: int, wanted: Wanted, least: Rank | None
+    ) -> tuple[Rank, tuple[Region, Layouts]] | None:
+        """(the rank of a region, itself and its layouts) of translations of one kind, the one with this number; None where there is
+        none of the rank `least`, or of any, or as soon as there can be none."""
+        self.trials.state = self.first if start is None else self.trials.state
+        if start is not None:
+            self.trials.start(wanted.keys, start)
+        self.forget()
+        around, good = len(wanted.around), len(wanted.taken)
+        for point in wanted.taken:
+            if not self.good(point):
+                around, good = around - (point in wanted.around), good - 1
+            if least is not None and (around, good, -number) < least:
+                return None
+        found = self._near(wanted.tried)
+        return None if found is None else ((sum(map(found[0].holds, wanted.around)), good, -number), found)
 
     def _near(self, tried: Sequence[Point]) -> tuple[Region, Layouts] | None:
         bounds = self._bounds(tried)
