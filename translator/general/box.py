@@ -6,6 +6,7 @@ import itertools
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from translator.layout.size_range import Bound, SizeRange
 
@@ -18,17 +19,20 @@ LARGEST_TILE = 65536  # elements along one dimension
 Limits = Sequence[tuple[int, int]]  # the least and the most that each size may be
 
 Box = tuple[SizeRange, ...]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Region:
-    """Sizes in a box that keep to bounds of several of them."""
+    """Sizes in a box that keep to bounds of several of them. elsewhere: regions whose points are not of this one: others have them."""
 
     box: Box
     bounds: tuple[Bound, ...] = ()
+    elsewhere: tuple[Region, ...] = ()
 
     def holds(self, point: Point) -> bool:
-        return holds(self.box, point) and within(self.bounds, [size.name for size in self.box], point)
+        inside = holds(self.box, point) and within(self.bounds, [size.name for size in self.box], point)
+        return inside and not any(region.holds(point) for region in self.elsewhere)
 
     def points(self) -> list[Point]:
         return [point for point in points(self.box) if self.holds(point)]
@@ -45,13 +49,13 @@ class Region:
         left = list(self.bounds)
         for bound in self.bounds:
             others = tuple(b for b in left if b is not bound)
-            if Region(box, others).points() == inside:
+            if Region(box, others, self.elsewhere).points() == inside:
                 left.remove(bound)
-        return Region(box, tuple(left))
+        return Region(box, tuple(left), self.elsewhere)
 
 
-def some(every: list[Point], most: int) -> list[Point]:
-    """All points, or `most` of many, the same ones at every call."""
+def some(every: list[T], most: int) -> list[T]:
+    """All of them, or `most` of many, the same ones at every call."""
     return every if len(every) <= most else random.Random(len(every)).sample(every, most)
 
 

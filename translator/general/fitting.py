@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from translator.general.rule_layouts import BITS, GeneralLayout, Numbers
+from translator.layout.complete import is_complete
 from translator.layout.formulas import Formula, Product, Sizes, fit
 from translator.layout.gluon_values import same_places
 from translator.ttgir.layouts import Layout, Linear
@@ -26,12 +27,15 @@ class Sample:
 
 @dataclass(frozen=True)
 class Fitting:
-    """tiles: the names of tile sizes; warps: that of their number; lanes: of a warp."""
+    """tiles: the names of tile sizes; warps: that of their number; lanes: of a warp. beside: sizes for which layouts have to be given too,
+    whichever. most: whether a rule will do that is right in the first sample and in most others."""
 
     samples: Sequence[Sample]
     tiles: Sequence[str]
     warps: str
     lanes: int
+    beside: Sequence[Sizes] = ()
+    most: bool = False
 
     def of(self, name: str) -> list[Layout]:
         return [sample.layouts[name] for sample in self.samples]
@@ -40,6 +44,15 @@ class Fitting:
         """Whether a layout is right in every sample, or in some."""
         some = self.samples if samples is None else samples
         return all(same_layout(layout.at(sample.sizes), sample.layouts[name]) for sample in some)
+
+    def stands_at(self, layout: GeneralLayout) -> Callable[[Sizes], bool]:
+        """Whether a layout is one for a launch with some sizes."""
+
+        def stands(sizes: Sizes) -> bool:
+            found = layout.at(sizes)
+            return found is not None and is_complete(found, self.lanes, sizes[self.warps])
+
+        return stands
 
     def fit(self, values: Sequence[int]) -> Formula | None:
         return fit([(sample.sizes, value) for sample, value in zip(self.samples, values)])

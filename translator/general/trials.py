@@ -87,6 +87,10 @@ class Trials:
     def _point(self, given: Given) -> Point:
         return (*(given.spec.constexprs[name] for name in self.names[:-1]), given.num_warps)
 
+    def sizes(self, key: Key) -> dict[str, int]:
+        """The sizes of a launch, and the bits of its elements."""
+        return dict(zip(self.names, key[1])) | dict(self.given[key[0]].widths)
+
     def add(self, given: Given) -> int:
         """Another launch, which tells apart what the others do; -> its number."""
         number, point = len(self.given), self._point(given)
