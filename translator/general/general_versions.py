@@ -75,7 +75,8 @@ def _alone(
     version = replace(version, spec=spec, emitted=emitted, num_warps=traced.num_warps, apart=True)
     needed = {name: value for v in beside for name, (value, _) in v.emitted.record.globals_needed.items()}
     functions = {name: value for name, value in needed.items() if isinstance(value, Synthesized)}
-    elsewhere = tuple(Region(v.holds_for, v.bounds) for v in beside if v.holds_for)
+    # What a text takes for some numbers of stages alone is of interest for the others.
+    elsewhere = tuple(Region(v.holds_for, v.bounds) for v in beside if v.holds_for and not v.stages)
     rest = Rest(tuple(around), elsewhere) if around else None
     found = _general([version], [traced], lanes, replace(tools, functions=functions), True, rest)
     return found[0] if not isinstance(found, str) else None if rest else version
@@ -219,8 +220,7 @@ def tried_corners(version: KernelVersion, before: Sequence[KernelVersion] = ()) 
     own = {key.name: value for key, value in version.configuration.items()}
     region = Region(version.holds_for, version.bounds)
     names = [size.name for size in version.holds_for]
-    region = replace(region, elsewhere=tuple(Region(text.holds_for, text.bounds) for text in before))
-    own_points = region.points()
+    own_points = [p for p in region.points() if not any(Region(v.holds_for, v.bounds).holds(p) for v in before)]
     ranked = sorted(own_points, key=lambda point: sum(value.bit_length() for value in point))
     asked = {version.spec.id: version.spec} if version.apart else {}
     every = [dict(zip(names, point)) for point in (*ranked[:1], *ranked[-1:])]

@@ -62,6 +62,8 @@ class _Texts:
         """Texts for points for which there is none; around: as of `alone`."""
         first, tried = self.found[0].spec, 0
         for point in points:
+            if tried == MOST_TEXTS:
+                return
             sizes = dict(zip(self.names, point))
             spec = with_sizes(first, sizes)
             if any(takes(text, sizes) for text in self.found) or self.tools.trace(spec) is None:
@@ -70,8 +72,7 @@ class _Texts:
             other = self.alone(replace(spec, id=f"{first.id} with {told}"), self.found, around)
             if other is not None:
                 self.found.append(_told_whole(other, self.names, point))
-            if (tried := tried + 1) == MOST_TEXTS:
-                return
+            tried += 1
 
 
 def _other_warps(own: Point) -> list[Point]:
