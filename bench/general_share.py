@@ -6,7 +6,7 @@ LAUNCHES.json holds captured launches, FOLDER the packages that their sources ar
 combinations of half, once and twice each size; those that Triton refuses, and those whose rings find no room in LDS, are left out. `--every N`
 looks at each N-th launch, from the one with the number `--offset` on. A kernel that takes more than `--seconds` of processor time to be made
 does not count. `--tried` of the combinations, drawn at random from those that Triton compiles, are compiled and validated for each
-kernel: one that is not right there does not count either.
+kernel: one that is not right there does not count either. FILE keeps the kernels that it has and that are not measured now.
 """
 
 from __future__ import annotations
@@ -151,6 +151,12 @@ def in_child(words: list[str], id: str, seconds: float) -> Held:
     return Held(**json.loads(lines[-1])) if lines else Held(id, "failed", errors[-1])
 
 
+def kept(path: Path, found: list[Held]) -> list[Held]:
+    """The rows of a file, those found now in their place."""
+    known = {row["id"]: Held(**row) for row in (json.loads(path.read_text()) if path.exists() else [])}
+    return list((known | {held.id: held for held in found}).values())
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("launches")
@@ -176,7 +182,9 @@ def main() -> int:
         found.append(in_child(words, id, asked.seconds))
         print(f"{found[-1].status:9} {id} {found[-1].seconds:.0f} s, {found[-1].texts} texts {found[-1].why}", flush=True)
         if asked.json:  # what is measured stays, whatever becomes of the rest
-            asked.json.write_text(json.dumps([asdict(held) for held in found], indent=1) + "\n", encoding="utf-8")
+            rows = kept(asked.json, found[-1:])
+            asked.json.write_text(json.dumps([asdict(held) for held in rows], indent=1) + "\n", encoding="utf-8")
+    found = kept(asked.json, []) if asked.json else found
     counts = collections.Counter(held.status for held in found)
     share = 100 * counts["held"] / max(len(found), 1)
     print(

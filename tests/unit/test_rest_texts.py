@@ -9,6 +9,7 @@ import pytest
 from translation_of import launch, translate
 
 from translator.frontend.anchors import Anchors, PlacedOp, TensorType
+from translator.general import other_texts
 from translator.general.box import Region, points
 from translator.general.layout_roles import classes, loosened, roles, told_apart
 from translator.general.rules import Fitting, Sample, fitted_layouts
@@ -63,6 +64,12 @@ def test_sizes_without_a_text_get_one(tmp_path, small_tiles_have_another_text):
     for block, warps in ((512, 4), (512, 8), (1024, 4)):
         answer = validate_launch(str(tmp_path / "source.py"), str(output), spec(block, warps), TARGET)
         assert answer["status"] == "validated", answer
+
+
+def test_the_nearest_and_greater_tiles_come_first():
+    assert other_texts._around((64, 2), 64) == [
+        (64, 2), (64, 4), (128, 2), (32, 2), (64, 1), (128, 4), (32, 4), (128, 1), (32, 1)
+    ]  # fmt: skip
 
 
 def test_what_other_texts_have_is_not_of_a_region():

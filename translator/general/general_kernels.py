@@ -9,6 +9,7 @@ that exclude them.
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -118,6 +119,7 @@ class _Search:
         self.given, self.points = self.trials.given, tuple(self.trials.points)
         self.limits = limits_of(len(tiles), lanes)
         self.first = self.trials.state
+        self.bad: Counter[Point] = Counter()  # for how many kinds of translations: looked at first for the next kind
         self.layouts = SampledLayouts(self.trials, tiles, lanes)
 
     @property
@@ -208,8 +210,9 @@ class _Search:
             self.trials.start(wanted.keys, start)
         self.layouts.forget()
         around, good = len(wanted.around), len(wanted.taken)
-        for point in wanted.taken:
+        for point in sorted(wanted.taken, key=lambda point: -self.bad[point]):
             if not self.good(point):
+                self.bad[point] += 1
                 around, good = around - (point in wanted.around), good - 1
             if least is not None and (around, good, -number) < least:
                 return None

@@ -82,9 +82,14 @@ def _other_warps(own: Point) -> list[Point]:
 
 
 def _around(own: Point, lanes: int) -> list[Point]:
-    """All sizes within a factor of two, nearest first."""
+    """All sizes within a factor of two: nearest first, and of these the greater ones, which matrix cores take as they do those of the launch."""
     every = all_neighbours(own, limits_of(len(own) - 1, lanes))
-    return sorted(every, key=lambda point: sum(value != mine for value, mine in zip(point, own)))
+
+    def rank(point: Point) -> tuple[int, int]:
+        pairs = list(zip(point, own))
+        return sum(value != mine for value, mine in pairs), sum(value < mine for value, mine in pairs)
+
+    return sorted(every, key=rank)
 
 
 def _told_whole(version: KernelVersion, names: Sequence[str], own: Point) -> KernelVersion:
