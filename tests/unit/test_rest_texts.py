@@ -12,10 +12,12 @@ from translator.frontend.anchors import Anchors, PlacedOp, TensorType
 from translator.general import other_texts
 from translator.general.box import Region, points
 from translator.general.layout_roles import classes, loosened, roles, told_apart
+from translator.general.rule_texts import spread, spread_pairs
 from translator.general.rules import Fitting, Sample, fitted_layouts
 from translator.general.sampled_layouts import SampledLayouts
 from translator.general.trials import Loose, Trials
 from translator.general.wanted import Rest
+from translator.layout.gluon_values import of_gluon
 from translator.layout.size_range import RatioBound, SizeRange
 from translator.memory.traced_launch import TracedLaunch
 from translator.rewrite import contracts
@@ -31,6 +33,7 @@ import triton.language as tl
 def scale(x_ptr, y_ptr, n, stride: tl.constexpr, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + i * stride, mask=i < n)
+    x = tl.reshape(tl.expand_dims(x, 0), (BLOCK,))
     tl.store(y_ptr + i, x * tl.full(x.shape, 2, x.dtype), mask=i < n)
 """
 BOX = (SizeRange("M", 16, 64), SizeRange("num_warps", 1, 4))
@@ -189,3 +192,25 @@ def test_a_rule_that_is_right_for_most_will_do_there():
     wrong_first = replace(fitting, samples=[samples[2], *samples[:2]], most=True)
     given = fitted_layouts(wrong_first, ["mma"])
     assert isinstance(given, tuple) or given["mma"].at(samples[2].sizes) == mma(2, 1)
+
+
+@pytest.mark.parametrize(
+    "shape, warps, wanted",
+    [
+        ([32, 32], 2, Blocked((1, 4, 2), (8, 8, 1), (2, 1, 1), (2, 1, 0))),
+        ([8, 8], 8, Blocked((1, 1, 2), (8, 8, 1), (8, 1, 1), (2, 1, 0))),
+        ([2, 256], 4, Blocked((1, 2, 2), (1, 64, 1), (2, 2, 1), (2, 1, 0))),
+    ],
+)
+def test_pairs_are_spread_over_lanes_and_warps(shape, warps, wanted):
+    assert of_gluon(spread_pairs(64).function(shape, 4, warps)) == wanted
+
+
+def test_packed_tiles_have_parts_of_sizes():
+    samples = [
+        Sample({"M": m, "K": k, "warps": w}, {"out": of_gluon(spread(64).function([m, k // 2], 8, w, [1, 0]))})
+        for m, k, w in ((16, 32, 4), (8, 16, 2), (32, 64, 8), (32, 64, 2), (8, 32, 4), (32, 128, 4))
+    ]
+    found = fitted_layouts(Fitting(samples, ("M", "K"), "warps", 64), ["out"])
+    wanted = of_gluon(spread(64).function([64, 64], 8, 4, [1, 0]))
+    assert found["out"].at({"M": 64, "K": 128, "warps": 4}) == wanted

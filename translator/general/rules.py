@@ -34,6 +34,7 @@ from translator.general.rule_texts import (
     wave_matrices,
 )
 from translator.general.tile_rules import (
+    paired_tiles,
     rotated_tiles,
     spread_tiles,
     transposed_tiles,
@@ -300,6 +301,7 @@ _RULES = (
     _direct_copies,
     wide_stores,
     spread_tiles,
+    paired_tiles,
     transposed_tiles,
 )
 

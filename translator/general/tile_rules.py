@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from translator.general.fitting import Fitting, Found, sized
 from translator.general.rule_layouts import ByBases, ByRule, GeneralLayout, Numbers, Other, Plain
 from translator.layout.formulas import Formula, Product
-from translator.general.rule_texts import ROTATED, TRANSPOSED, WIDE_STORE, spread
+from translator.general.rule_texts import ROTATED, TRANSPOSED, WIDE_STORE, spread, spread_pairs
 from translator.ttgir.layouts import Blocked, Linear, Mfma
 from translator.ttgir.shared_layouts import SharedLinear, Swizzled
 
@@ -48,6 +48,15 @@ def _shapes(fitting: Fitting) -> Iterator[Numbers]:
             yield Numbers(tuple(Formula(Product(-part, ((name, 1),))) for part, name in zip(parts, names)))
 
 
+def paired_tiles(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
+    """Tiles whose columns are split into pairs."""
+    layouts = fitting.of(name)
+    if all(isinstance(x, Blocked) and x.rank == 3 and x.size_per_thread[2] == 2 and not x.ctas for x in layouts):
+        most = max(x.size_per_thread[1] for x in layouts)  # type: ignore[attr-defined]
+        for shape in _shapes(fitting):
+            yield ByRule(spread_pairs(fitting.lanes), (shape, Plain(most), fitting.num_warps))
+
+
 def transposed_tiles(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
     """Tiles that each lane has transposed after it loaded them."""
     shape = fitting.shape(name)
@@ -79,6 +88,7 @@ def _are_blocked(fitting: Fitting, name: str) -> bool:
 
 
 __all__ = [
+    "paired_tiles",
     "rotated_tiles",
     "spread_tiles",
     "transposed_tiles",

@@ -13,6 +13,7 @@ import json
 import os
 from collections.abc import Container, Sequence, Set
 from dataclasses import dataclass
+from types import ModuleType
 
 import libcst as cst
 from triton.runtime.jit import JITFunction
@@ -37,6 +38,8 @@ _SHAPE_CALLS = frozenset(
     "arange zeros full reshape view broadcast_to expand_dims make_tensor_descriptor make_block_ptr ones zeros_like rand"
     " randint randn".split()
 )
+
+_OF_TENSORS = frozenset("reshape view broadcast_to expand_dims".split())  # the first argument as functions
 
 
 def untranslated(fn: JITFunction, node: ast.AST, condition: str) -> str:
@@ -198,7 +201,8 @@ def _shape_names(fn: JITFunction, call: cst.Call, busy: frozenset[int]) -> set[s
     """The names in those arguments of a call that decide shapes."""
     name = called(call)
     if name in _SHAPE_CALLS and isinstance(call.func, cst.Attribute):
-        return set().union(*map(_shaping, call.args))
+        module = isinstance(call.func.value, cst.Name) and isinstance(fn.__globals__.get(call.func.value.value), ModuleType)
+        return set().union(*map(_shaping, call.args[1:] if module and name in _OF_TENSORS else call.args))
     helper = fn.__globals__.get(name)
     if not isinstance(helper, JITFunction) or id(helper) in busy or helper.__module__.startswith("triton."):
         return set()
