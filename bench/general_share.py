@@ -77,7 +77,9 @@ def holds(version: KernelVersion, own: dict[str, int], sizes: dict[str, int]) ->
 def one(path: str, folder: str, target: str, number: int, tried: int = 0) -> Held:
     """The launch with this number; tried: at how many sizes it is compiled and validated."""
     spec = read_launches(path)[number]
-    request = TranslateRequest(spec.source, target, launches=(spec,), search_path=(folder,), general=True, standalone=True)
+    request = TranslateRequest(
+        spec.source, target, launches=(spec,), search_path=(folder,), general=True, standalone=True
+    )
     made: list[KernelVersion] = []
 
     def noted(*arguments):
@@ -178,9 +180,20 @@ def main() -> int:
     numbers = numbers[asked.offset :: asked.every]
     for number in numbers:
         id = read_launches(asked.launches)[number].id
-        words = [asked.launches, asked.folder, "--target", asked.target, "--one", str(number), "--tried", str(asked.tried)]
+        words = [
+            asked.launches,
+            asked.folder,
+            "--target",
+            asked.target,
+            "--one",
+            str(number),
+            "--tried",
+            str(asked.tried),
+        ]
         found.append(in_child(words, id, asked.seconds))
-        print(f"{found[-1].status:9} {id} {found[-1].seconds:.0f} s, {found[-1].texts} texts {found[-1].why}", flush=True)
+        print(
+            f"{found[-1].status:9} {id} {found[-1].seconds:.0f} s, {found[-1].texts} texts {found[-1].why}", flush=True
+        )
         if asked.json:  # what is measured stays, whatever becomes of the rest
             rows = kept(asked.json, found[-1:])
             asked.json.write_text(json.dumps([asdict(held) for held in rows], indent=1) + "\n", encoding="utf-8")

@@ -88,7 +88,9 @@ def all_neighbours(point: Point, limits: Limits) -> list[Point]:
 
 
 def _steps(point: Point, limits: Limits) -> list[list[int]]:
-    return [[v for v in (value // 2, value, value * 2) if low <= v <= high] for value, (low, high) in zip(point, limits)]
+    return [
+        [v for v in (value // 2, value, value * 2) if low <= v <= high] for value, (low, high) in zip(point, limits)
+    ]
 
 
 def neighbours(point: Point, limits: Limits) -> list[Point]:

@@ -169,9 +169,7 @@ class _Search:
                 return False
         return True
 
-    def near(
-        self, around: Sequence[Point], starts: Sequence[Loose | None], far: bool
-    ) -> tuple[Region, Layouts] | str:
+    def near(self, around: Sequence[Point], starts: Sequence[Loose | None], far: bool) -> tuple[Region, Layouts] | str:
         """The largest region that has the launches and points `around` them whose layouts are given, of translations that do without
         ever more of what sizes decide, as `starts` say.
 
@@ -248,7 +246,9 @@ class _Search:
     def rings(self) -> tuple[Product, ...]:
         """The bytes of each tile that is in LDS several times; () where no product gives them."""
         known = [
-            (self.trials.sizes(key), ring_bytes(t)) for key, t in self.trials.traced.items() if t and self.found.get(key)
+            (self.trials.sizes(key), ring_bytes(t))
+            for key, t in self.trials.traced.items()
+            if t and self.found.get(key)
         ]
         if len({len(rings) for _, rings in known}) != 1:
             return ()
@@ -328,7 +328,11 @@ class _Search:
         tried = {region}
         self.layouts.missing = ""
         # What is known already is looked at before more is translated.
-        while self.layouts.fitted(region) is None or not self._good_inside(region) or (layouts := self.layouts.fitted(region)) is None:
+        while (
+            self.layouts.fitted(region) is None
+            or not self._good_inside(region)
+            or (layouts := self.layouts.fitted(region)) is None
+        ):
             other = replace(region, bounds=self._bounds([p for p in self._known() if holds(region.box, p)]))
             if other not in tried and self.layouts.missing == "":
                 tried.add(region := other)

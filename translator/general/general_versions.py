@@ -214,7 +214,8 @@ def tried_launches(versions: Sequence[KernelVersion]) -> list[LaunchSpec]:
 
 def tried_corners(version: KernelVersion, before: Sequence[KernelVersion] = ()) -> list[LaunchSpec]:
     """Launches with the least and with the greatest of all sizes, and with the most stages, for which LDS has room where tiles are small;
-    or a launch with other element types or flags. before: texts that come first where their limits hold, and which are not tried."""
+    or a launch with other element types or flags. before: texts that come first where their limits hold, and which are not tried.
+    """
     if version.like is not None:
         return [version.spec]
     own = {key.name: value for key, value in version.configuration.items()}

@@ -201,7 +201,6 @@ def spread(shape, most, warps, order, deep=1):
     return RuleText("spread", text, "Elements in a row per lane, as many as there are and an access takes.")
 
 
-
 def spread_pairs(lanes: int) -> RuleText:
     """A blocked layout of a tile whose columns are pairs in a dimension of their own, as values are that are packed two by two."""
     text = f'''@gluon.constexpr_function

@@ -77,7 +77,8 @@ class SampledLayouts:
 
     def _leaves_out(self, names: Sequence[str], keys: Sequence[Key]) -> bool:
         """Whether translations are left out in which one of the layouts is of another form than in the launch, the one of which these are
-        fewest, where layouts need not be those of Triton's passes: nothing is copied to LDS, so that any layout is right."""
+        fewest, where layouts need not be those of Triton's passes: nothing is copied to LDS, so that any layout is right.
+        """
         if self.trials.loose is not Loose.LOOPS:
             return False
         own = 0, self.trials.points[0]
@@ -94,7 +95,9 @@ class SampledLayouts:
         return {shape for constants in every for _, layout in constants if (shape := _instruction(layout))}
 
     def _fitted(self, region: Region) -> Layouts | None:
-        inside = [(key, emitted) for key, emitted in self.trials.found.items() if emitted is not None and region.holds(key[1])]
+        inside = [
+            (key, emitted) for key, emitted in self.trials.found.items() if emitted is not None and region.holds(key[1])
+        ]
         inside = [(key, emitted) for key, emitted in inside if key not in self.unlike]
         samples = [
             Sample(self.trials.sizes(key), {name: without_twin(x) for name, x in emitted.kernel.laid_out.constants})

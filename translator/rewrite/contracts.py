@@ -201,7 +201,9 @@ def _shape_names(fn: JITFunction, call: cst.Call, busy: frozenset[int]) -> set[s
     """The names in those arguments of a call that decide shapes."""
     name = called(call)
     if name in _SHAPE_CALLS and isinstance(call.func, cst.Attribute):
-        module = isinstance(call.func.value, cst.Name) and isinstance(fn.__globals__.get(call.func.value.value), ModuleType)
+        module = isinstance(call.func.value, cst.Name) and isinstance(
+            fn.__globals__.get(call.func.value.value), ModuleType
+        )
         return set().union(*map(_shaping, call.args[1:] if module and name in _OF_TENSORS else call.args))
     helper = fn.__globals__.get(name)
     if not isinstance(helper, JITFunction) or id(helper) in busy or helper.__module__.startswith("triton."):
