@@ -7,7 +7,8 @@ pipeline as Triton does there; what is left within a factor of two has one whose
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from translator.general.box import Point, all_neighbours, limits_of
@@ -19,6 +20,7 @@ from translator.source.launch_spec import LaunchSpec
 
 MOST_WARPS = 16
 MOST_TEXTS = 3  # for other numbers of warps, and as many for what is left: each takes a search
+MOST_LEFT = 2  # sizes that get texts of their own where there are no more without one
 
 Alone = Callable[[LaunchSpec, Sequence[KernelVersion], Sequence[Point]], KernelVersion | None]
 
@@ -37,6 +39,8 @@ def with_other_texts(found: list[KernelVersion], alone: Alone, tools: Tools, lan
     texts = _Texts(names, alone, tools, [_told_whole(first, names, own)])
     texts.add(_other_warps(own), ())
     texts.add(_around(own, lanes), (own,))
+    if len(left := list(itertools.islice(texts.without(_around(own, lanes)), MOST_LEFT + 1))) <= MOST_LEFT:
+        texts.add(left, ())
     every = texts.found
     if len(every) == 1:
         return found
@@ -60,19 +64,24 @@ class _Texts:
 
     def add(self, points: Iterable[Point], around: Sequence[Point]) -> None:
         """Texts for points for which there is none; around: as of `alone`."""
-        first, tried = self.found[0].spec, 0
-        for point in points:
-            if tried == MOST_TEXTS:
-                return
+        for point in itertools.islice(self.without(points), MOST_TEXTS):
             sizes = dict(zip(self.names, point))
-            spec = with_sizes(first, sizes)
-            if any(takes(text, sizes) for text in self.found) or self.tools.trace(spec) is None:
-                continue
             told = ", ".join(f"{name}={value}" for name, value in sizes.items())
-            other = self.alone(replace(spec, id=f"{first.id} with {told}"), self.found, around)
+            spec = replace(self._with(sizes), id=f"{self.found[0].spec.id} with {told}")
+            other = self.alone(spec, self.found, around)
             if other is not None:
                 self.found.append(_told_whole(other, self.names, point))
-            tried += 1
+
+    def without(self, points: Iterable[Point]) -> Iterator[Point]:
+        """The points for which there is no text when they are reached, of those that Triton takes."""
+        for point in points:
+            sizes = dict(zip(self.names, point))
+            taken = any(takes(text, sizes) for text in self.found)
+            if not taken and self.tools.trace(self._with(sizes)) is not None:
+                yield point
+
+    def _with(self, sizes: dict[str, int]) -> LaunchSpec:
+        return with_sizes(self.found[0].spec, sizes)
 
 
 def _other_warps(own: Point) -> list[Point]:
