@@ -106,7 +106,9 @@ def one(path: str, folder: str, target: str, number: int, tried: int = 0) -> Hel
         ):
             ranges = "; or ".join(", ".join(map(str, (*text.holds_for, *text.bounds))) for text in texts)
             return Held(spec.id, "narrower", f"not for {sizes}: {ranges}", seconds, len(texts))
-    outcomes = outcomes_at(spec, result.text, [sizes for sizes in around if sizes != own], target, folder, tried)
+    # A helper that differs from type to type has no name of its own in a file of its own.
+    text = result.text or translate_kernel(replace(request, standalone=False)).text or ""
+    outcomes = outcomes_at(spec, text, [sizes for sizes in around if sizes != own], target, folder, tried)
     wrong = next((o for o in outcomes if o.status != "right"), None)
     if wrong is not None:
         return Held(spec.id, wrong.status, f"{wrong.sizes}: {wrong.why}", seconds, len(texts))
