@@ -20,7 +20,7 @@ from translator.facts.given_launches import given_numbers
 from translator.facts.reading import read_function
 from translator.frontend.launch_options import check_options
 from translator.general.trials import Tools
-from translator.general.general_versions import general_versions, tried_corners
+from translator.general.general_versions import general_versions, tried_launches
 from translator.kernel import kernel_facts, rewrite_kernel
 from translator.layout.lds_partitions import with_spread_products
 from translator.memory.traced_launch import TracedLaunch, trace_launch
@@ -94,7 +94,7 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
     if request.general:
         versions, more = general_versions(versions, traces, target(request.target).warp_size, tools_of(request))
         notes += more
-        outcomes += [LaunchOutcome(spec, "translated") for version in versions for spec in tried_corners(version)]
+        outcomes += [LaunchOutcome(spec, "translated") for spec in tried_launches(versions)]
     text = None
     diagnostics: tuple[Diagnostic, ...] = ()
     if versions and (request.keep_going or not any(o.status == "refused" for o in outcomes)):

@@ -209,16 +209,16 @@ def test_warps_of_a_product_follow_its_tile(tmp_path):
 
 def test_where_formulas_give_no_layout_the_kernel_is_translated(tmp_path, monkeypatch):
     """Formulas that fit the neighbours and share out too few warps elsewhere are found anew, with what was missing."""
-    from translator.general import general_kernels
+    from translator.general import sampled_layouts
 
     asked = []
-    real = general_kernels.is_complete
+    real = sampled_layouts.is_complete
 
     def complete(layout, lanes, warps):
         asked.append(warps)
         return real(layout, lanes, warps) and len(asked) > 1
 
-    monkeypatch.setattr(general_kernels, "is_complete", complete)
+    monkeypatch.setattr(sampled_layouts, "is_complete", complete)
     result = made(tmp_path, scale())
     assert len(asked) > 1 and any("holds for BLOCK 64 to 16384" in note for note in result.notes)
 
@@ -366,14 +366,14 @@ def test_greatest_sizes_that_fit_neither_are_no_refusal():
 
 def test_an_instruction_that_no_translation_has_is_a_doubt(monkeypatch):
     """A rule may give a matrix instruction that the target lacks, at sizes that nothing was compared at."""
-    from translator.general import general_kernels
+    from translator.general import sampled_layouts
+    from translator.general.sampled_layouts import SampledLayouts
 
-    search = object.__new__(general_kernels._Search)
-    search.given, search.trials, search.lanes = [None], SimpleNamespace(found={}), 64
-    monkeypatch.setattr(general_kernels, "is_complete", lambda *_: True)
-    monkeypatch.setattr(general_kernels._Search, "_sizes", lambda *_: {})
-    monkeypatch.setattr(general_kernels._Search, "_instructions", lambda _: {(16, 16, 32), (16, 16, 128)})
+    trials = SimpleNamespace(given=[None], found={}, sizes=lambda _: {})
+    sampled = SampledLayouts(trials, ("M",), 64)
+    monkeypatch.setattr(sampled_layouts, "is_complete", lambda *_: True)
+    monkeypatch.setattr(SampledLayouts, "_instructions", lambda _: {(16, 16, 32), (16, 16, 128)})
     for depth, doubtful in ((32, False), (64, True), (128, False)):
         layout = SimpleNamespace(at=lambda _, depth=depth: Mfma(4, (16, 16, depth), True, (2, 2)))
-        search.complete = set()
-        assert search._doubtful({"mma": layout}, (64, 4)) is doubtful
+        sampled.forget()
+        assert sampled._doubtful({"mma": layout}, (64, 4)) is doubtful

@@ -188,7 +188,7 @@ def test_rows_too_short_to_be_padded_are_not():
     found = fitted_layouts(Fitting(samples, ("K", "N"), "warps", 32), ["shared"])
     assert found["shared"].written(Spelled("", {})).text == "padded_rows([32, N], clamp(N, 128), 16, [1, 0])"
     wrong = [*samples, Sample({"K": 32, "N": 64, "warps": 4}, {"shared": Swizzled(1, 1, 1, (1, 0))})]
-    assert fitted_layouts(Fitting(wrong, ("K", "N"), "warps", 32), ["shared"]) == "shared"
+    assert fitted_layouts(Fitting(wrong, ("K", "N"), "warps", 32), ["shared"]) == ("shared",)
 
 
 def test_a_rule_that_gives_another_layout_is_not_used(monkeypatch):

@@ -5,27 +5,34 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from translator.layout.size_range import Bound, SizeRange
 
 Point = tuple[int, ...]  # a value for each size, in one order
 MOST_POINTS = 27  # all neighbours of three sizes; of more sizes, those in which they move together or alone
 MOST_SAMPLES = 48
+MOST_LANES = 1024  # of a workgroup
+LARGEST_TILE = 65536  # elements along one dimension
 
+Limits = Sequence[tuple[int, int]]  # the least and the most that each size may be
 
 Box = tuple[SizeRange, ...]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Region:
-    """Sizes in a box that keep to bounds of several of them."""
+    """Sizes in a box that keep to bounds of several of them. elsewhere: regions whose points are not of this one: others have them."""
 
     box: Box
     bounds: tuple[Bound, ...] = ()
+    elsewhere: tuple[Region, ...] = ()
 
     def holds(self, point: Point) -> bool:
-        return holds(self.box, point) and within(self.bounds, [size.name for size in self.box], point)
+        inside = holds(self.box, point) and within(self.bounds, [size.name for size in self.box], point)
+        return inside and not any(region.holds(point) for region in self.elsewhere)
 
     def points(self) -> list[Point]:
         return [point for point in points(self.box) if self.holds(point)]
@@ -42,13 +49,13 @@ class Region:
         left = list(self.bounds)
         for bound in self.bounds:
             others = tuple(b for b in left if b is not bound)
-            if Region(box, others).points() == inside:
+            if Region(box, others, self.elsewhere).points() == inside:
                 left.remove(bound)
-        return Region(box, tuple(left))
+        return Region(box, tuple(left), self.elsewhere)
 
 
-def some(every: list[Point], most: int) -> list[Point]:
-    """All points, or `most` of many, the same ones at every call."""
+def some(every: list[T], most: int) -> list[T]:
+    """All of them, or `most` of many, the same ones at every call."""
     return every if len(every) <= most else random.Random(len(every)).sample(every, most)
 
 
@@ -70,11 +77,25 @@ def points(box: Box) -> Iterator[Point]:
     yield from itertools.product(*([v for i in range(size.most.bit_length()) if (v := 1 << i) in size] for size in box))
 
 
-def neighbours(point: Point, limits: Sequence[tuple[int, int]]) -> list[Point]:
-    """`point` and what is a factor of two away from it, within the limits of each size."""
-    steps = [
+def limits_of(tiles: int, lanes: int) -> Limits:
+    """The limits of some tile sizes, and of the number of warps last; lanes: of a warp."""
+    return [(2, LARGEST_TILE)] * tiles + [(1, MOST_LANES // lanes)]
+
+
+def all_neighbours(point: Point, limits: Limits) -> list[Point]:
+    """All combinations of half, once and twice each size, within the limits of each."""
+    return list(itertools.product(*_steps(point, limits)))
+
+
+def _steps(point: Point, limits: Limits) -> list[list[int]]:
+    return [
         [v for v in (value // 2, value, value * 2) if low <= v <= high] for value, (low, high) in zip(point, limits)
     ]
+
+
+def neighbours(point: Point, limits: Limits) -> list[Point]:
+    """`point` and what is a factor of two away from it; of many sizes, some of that."""
+    steps = _steps(point, limits)
     every = list(itertools.product(*steps))
     if len(every) <= MOST_POINTS:
         return every
@@ -84,7 +105,7 @@ def neighbours(point: Point, limits: Sequence[tuple[int, int]]) -> list[Point]:
     return list(dict.fromkeys([point, *together, *mixed, *alone]))
 
 
-def far_alone(point: Point, limits: Sequence[tuple[int, int]]) -> list[Point]:
+def far_alone(point: Point, limits: Limits) -> list[Point]:
     """What is a factor of four away from `point` in one size, within the limits of each."""
     ends = [[v for v in (value // 4, value * 4) if low <= v <= high] for value, (low, high) in zip(point, limits)]
     return [(*point[:i], value, *point[i + 1 :]) for i, values in enumerate(ends) for value in values]
@@ -110,16 +131,43 @@ def largest_box(names: Sequence[str], own: Sequence[Point], tried: Iterable[Poin
     return None if best is None else best[1]
 
 
+def smaller(box: Box, own: Sequence[Point]) -> Box | None:
+    """The box with fewer values of one size that has others than the points `own`; None where none has."""
+    for i in reversed(range(len(box))):
+        size, values = box[i], [point[i] for point in own]
+        if size.most > max(values):
+            return (*box[:i], replace(size, most=size.most // 2), *box[i + 1 :])
+        if size.least < min(values):
+            return (*box[:i], replace(size, least=size.least * 2), *box[i + 1 :])
+    return None
+
+
+def doubled(size: SizeRange, limits: tuple[int, int]) -> SizeRange | None:
+    """A range with twice its most, within limits; None where there are no more."""
+    return replace(size, most=size.most * 2) if size.most * 2 <= limits[1] else None
+
+
+def halved(size: SizeRange, limits: tuple[int, int]) -> SizeRange | None:
+    """A range with half its least, within limits; None where there are no less."""
+    return replace(size, least=size.least // 2) if size.least // 2 >= limits[0] else None
+
+
 __all__ = [
     "Box",
+    "Limits",
     "Point",
     "Region",
+    "all_neighbours",
     "corners",
+    "doubled",
     "far_alone",
+    "halved",
     "holds",
     "largest_box",
+    "limits_of",
     "neighbours",
-    "some",
     "points",
+    "smaller",
+    "some",
     "within",
 ]

@@ -2,6 +2,7 @@
 
     gl.convert_layout(gl.convert_layout(x, a), b)                           ->  gl.convert_layout(x, b)
     gl.convert_layout(gl.permute(gl.convert_layout(x, a), [1, 0]), b)       ->  gl.convert_layout(gl.permute(x, [1, 0]), b)
+    gl.convert_layout(gl.reshape(gl.convert_layout(x, a), (N, 1)), b)       ->  gl.convert_layout(gl.reshape(x, (N, 1)), b)
     gl.convert_layout(gl.convert_layout(x, a) * gl.convert_layout(y, a), b) ->  gl.convert_layout(x, b) * gl.convert_layout(y, b)
 
 Where arithmetic lies between two conversions is a choice that falls otherwise for other sizes, and each way is another set of layouts.
@@ -21,6 +22,7 @@ from translator.rewrite.tree_walk import called, children, inside, mapped, names
 from translator.ttgir.layouts import DotOperand, Layout, Linear
 
 Change = Callable[[cst.CSTNode], cst.CSTNode | None]
+_OF_ANY_LAYOUT = ("permute", "reshape")  # the layout of the result follows from that of the operand, whatever it is
 _ELEMENTWISE = (cst.BinaryOperation, cst.UnaryOperation, cst.Subscript)
 
 
@@ -63,14 +65,14 @@ def _with_statements_changed(laid_out: LaidOut, change: Change) -> LaidOut:
 
 
 def _straight(node: cst.CSTNode) -> cst.CSTNode | None:
-    """A conversion of what was converted before, or of what was and then permuted."""
+    """A conversion of what was converted before, or of what was and then permuted or reshaped."""
     if not is_conversion(node):
         return None
     value, layout = (arg.value for arg in node.args)  # type: ignore[attr-defined]
     while True:
         if is_conversion(value):
             value = value.args[0].value
-        elif called(value) == "permute" and is_conversion(value.args[0].value):
+        elif called(value) in _OF_ANY_LAYOUT and is_conversion(value.args[0].value):
             first = value.args[0]
             value = value.with_changes(args=[first.with_changes(value=first.value.args[0].value), *value.args[1:]])
         else:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from translator.general.rule_layouts import BITS, GeneralLayout, Numbers
+from translator.layout.complete import is_complete
 from translator.layout.formulas import Formula, Product, Sizes, fit
 from translator.layout.gluon_values import same_places
 from translator.ttgir.layouts import Layout, Linear
@@ -25,12 +27,15 @@ class Sample:
 
 @dataclass(frozen=True)
 class Fitting:
-    """tiles: the names of tile sizes; warps: that of their number; lanes: of a warp."""
+    """tiles: the names of tile sizes; warps: that of their number; lanes: of a warp. beside: sizes for which layouts have to be given too,
+    whichever. most: whether a rule will do that is right in the first sample and in most others."""
 
     samples: Sequence[Sample]
     tiles: Sequence[str]
     warps: str
     lanes: int
+    beside: Sequence[Sizes] = ()
+    most: bool = False
 
     def of(self, name: str) -> list[Layout]:
         return [sample.layouts[name] for sample in self.samples]
@@ -39,6 +44,15 @@ class Fitting:
         """Whether a layout is right in every sample, or in some."""
         some = self.samples if samples is None else samples
         return all(same_layout(layout.at(sample.sizes), sample.layouts[name]) for sample in some)
+
+    def stands_at(self, layout: GeneralLayout) -> Callable[[Sizes], bool]:
+        """Whether a layout is one for a launch with some sizes."""
+
+        def stands(sizes: Sizes) -> bool:
+            found = layout.at(sizes)
+            return found is not None and is_complete(found, self.lanes, sizes[self.warps])
+
+        return stands
 
     def fit(self, values: Sequence[int]) -> Formula | None:
         return fit([(sample.sizes, value) for sample, value in zip(self.samples, values)])
@@ -56,6 +70,10 @@ class Fitting:
         """The names of the bits that pointers point to, that of the pointer most like `name` first."""
         bits = [size for size in self.samples[0].sizes if size.endswith(BITS)]
         return sorted(bits, key=lambda size: -len(os.path.commonprefix([size.lower(), name.lower()])))
+
+    def shapes(self, rank: int) -> list[tuple[str, ...]]:
+        """Tile sizes that a tile may have, those of different ones first: these are seldom the same by chance."""
+        return sorted(itertools.product(self.tiles, repeat=rank), key=lambda sizes: -len(set(sizes)))
 
     @property
     def num_warps(self) -> Numbers:

@@ -9,6 +9,7 @@ that exclude them.
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -19,47 +20,47 @@ from translator.general.box import (
     Point,
     Region,
     corners,
+    doubled,
     far_alone,
+    halved,
     holds,
     largest_box,
+    limits_of,
     neighbours,
+    smaller,
     some,
     within,
 )
 from translator.general.layout_roles import ring_bytes, without_twin
-from translator.general.rule_layouts import GeneralLayout
 from translator.general.ring_depth import STAGES_TRIED
-from translator.general.rules import Before, Fitting, Sample, fitted_layouts, same_layout
+from translator.general.rules import same_layout
+from translator.general.sampled_layouts import Layouts, SampledLayouts
 from translator.general.trials import WARPS, Given, Key, Loose, State, Tools, Trials, joinable
-from translator.layout.complete import is_complete
+from translator.general.wanted import STARTS, Rank, Rest, Wanted
 from translator.layout.formulas import Product, fit
-from translator.layout.size_range import Bound, SizeRange
+from translator.layout.size_range import Bound
 from translator.rewrite.emitted import EmittedKernel
 from translator.source.launch_spec import LaunchSpec
-from translator.ttgir.layouts import Layout, Mfma, Wmma
 
-MOST_LANES = 1024  # of a workgroup
-LARGEST_TILE = 65536  # elements along one dimension
 DEPTH_DIFFERS = "its rings have other depths for other launches"
 NO_FORMULA = "no formula gives its layouts for other sizes"
-MOST_DOUBTS = 24  # translations for sizes at which formulas give no layout
 NEW_CORNERS, NEW_INSIDE = 4, 2  # what is tried of a range that is doubled, at its ends and anywhere in it
 MOST_BOUNDINGS = 4  # how often bounds are found anew for a range that is doubled
 OF_OTHER_TYPES = 8  # what is tried of another element type, anywhere in a range
 EXTENSIONS = 3  # how often a range is doubled each way beyond the neighbours
-
-Layouts = dict[str, GeneralLayout]
 
 
 @dataclass(frozen=True)
 class GeneralLayouts:
     """emitted: a launch that is asked for, in the words that it shares with others. layouts: what gives them, by the name of the
     constant, those that others are made of first. rings: the bytes of each tile that is in LDS several times, where these give its depth.
+    unlike: sizes for which Triton's passes choose layouts of another form.
     """
 
     emitted: EmittedKernel
     layouts: Layouts
     rings: tuple[Product, ...] = ()
+    unlike: tuple[Point, ...] = ()
 
 
 def general_layouts(
@@ -69,46 +70,57 @@ def general_layouts(
     tools: Tools,
     beside: Sequence[Given] = (),
     brief: bool = False,
+    rest: Rest | None = None,
 ) -> tuple[Region, dict[str, GeneralLayouts]] | str:
     """(the sizes that it holds for, what gives the layouts of each launch by its id) of launches that share a text; or why there are none.
 
     tiles: the constexpr parameters that are tile sizes. lanes: of a warp. tools: what traces and translates other launches. beside:
     launches with other element types or flags, which are among those of the answer where text and formulas do for them too. brief: sizes
-    further away than a factor of two are not looked at.
+    further away than a factor of two are not looked at. rest: what is looked at instead of neighbours of the launches, which are among
+    it; then nothing runs ahead of its loop.
     """
     if given[0].emitted.kernel.laid_out is None:
         return "its loops are split between warps"
-    search = _Search(given, tiles, lanes, tools)
-    found = search.near()
+    search = _Search(given, tiles, lanes, tools, rest.elsewhere if rest is not None else ())
+    tried = [p for point in search.points for p in neighbours(point, search.limits)]
+    tried = tried if rest is None else rest.tried(search.limits)
+    found = search.near(tried, STARTS if rest is None else (Loose.LOOPS,), far=not brief)
     if isinstance(found, str) or isinstance(
         found := search.settled([found] if brief else search.extended(*found)), str
     ):
         return found
     region = found[0].trimmed()
-    search.forget()
-    layouts = search.fitted(region) or found[1]  # the most readable, now that all samples are known
+    search.layouts.forget()
+    layouts = search.layouts.fitted(region) or found[1]  # the most readable, now that all samples are known
     for other in beside:
         layouts = search.joined_by(other, region) or layouts
     rings = () if tools.depth is None else search.rings()
     if tools.depth is not None and not (rings and search.holds_deeper(region, layouts)):
         return DEPTH_DIFFERS
     ids = [g.spec.id for g in search.given]
-    return region, {id: GeneralLayouts(search.checked(i, region), layouts, rings) for i, id in enumerate(ids)}
+    unlike = tuple(point for _, point in sorted(search.layouts.unlike) if region.holds(point))
+    return region, {id: GeneralLayouts(search.checked(i, region), layouts, rings, unlike) for i, id in enumerate(ids)}
 
 
 class _Search:
     """Translations for other sizes, by the number of the launch. names: of the sizes, the number of warps last."""
 
-    def __init__(self, given: Sequence[Given], tiles: Sequence[str], lanes: int, tools: Tools):
-        self.tiles, self.lanes = tiles, lanes
+    def __init__(
+        self,
+        given: Sequence[Given],
+        tiles: Sequence[str],
+        lanes: int,
+        tools: Tools,
+        elsewhere: tuple[Region, ...] = (),
+    ):
+        self.tiles, self.lanes, self.elsewhere = tiles, lanes, elsewhere
         self.names = (*tiles, WARPS)
         self.trials = Trials(given, self.names, tools)
         self.given, self.points = self.trials.given, tuple(self.trials.points)
-        self.limits = [(2, LARGEST_TILE)] * len(tiles) + [(1, MOST_LANES // lanes)]
-        self.layouts: Layouts = {}  # those found last
-        self.compared: set[Key] = set()  # what they were compared with
-        self.complete: set[Key] = set()  # where they are known to give layouts
-        self.missing = ""  # the layout that nothing gave
+        self.limits = limits_of(len(tiles), lanes)
+        self.first = self.trials.state
+        self.bad: Counter[Point] = Counter()  # for how many kinds of translations: looked at first for the next kind
+        self.layouts = SampledLayouts(self.trials, tiles, lanes)
 
     @property
     def found(self) -> dict[Key, EmittedKernel | None]:
@@ -153,52 +165,77 @@ class _Search:
             if emitted is None:
                 return False
             sample = {name: without_twin(layout) for name, layout in emitted.kernel.laid_out.constants}  # type: ignore[union-attr]
-            if not all(same_layout(found.at(self._sizes(key)), sample[name]) for name, found in layouts.items()):
+            if not all(same_layout(found.at(self.trials.sizes(key)), sample[name]) for name, found in layouts.items()):
                 return False
         return True
 
-    def near(self) -> tuple[Region, Layouts] | str:
-        """The largest region around the launches whose layouts are given, of translations that do without ever more of what sizes decide.
+    def near(self, around: Sequence[Point], starts: Sequence[Loose | None], far: bool) -> tuple[Region, Layouts] | str:
+        """The largest region that has the launches and points `around` them whose layouts are given, of translations that do without
+        ever more of what sizes decide, as `starts` say.
 
-        Those count that have most of what is around in their region, and then most that is good up to a factor of four away in one size.
+        Those count that have most of what is around in their region, and then most that is good up to a factor of four away in one
+        size, if `far` sizes are looked at.
         """
-        tried = list(dict.fromkeys(p for point in self.points for p in neighbours(point, self.limits)))
-        every = list(dict.fromkeys([*tried, *(far for p in self.points for far in far_alone(p, self.limits))]))
+        tried = list(dict.fromkeys([*self.points, *around]))
+        distant = (p for point in self.points for p in far_alone(point, self.limits)) if far else ()
+        every = list(dict.fromkeys([*tried, *distant]))
         taken = [p for p in every if all(self.trials.trace(i, p) is not None for i in range(len(self.given)))]
-        around = set(tried) & set(taken)
-        keys = [(i, point) for i in range(len(self.given)) for point in every]
-        best: tuple[tuple[int, int], State, tuple[Region, Layouts]] | None = None
+        wanted = Wanted(tried, taken, [(i, point) for i in range(len(self.given)) for point in every])
+        best: tuple[Rank, State, tuple[Region, Layouts]] | None = None
         missing = ""
-        for start in (None, *Loose):
-            if start is not None:
-                self.trials.start(keys, start)
-            self.forget()
-            good = sum(map(self.good, taken))
-            promising = best is None or good >= best[0][1] or sum(map(self.good, around)) > best[0][0]
-            found = self._near(tried) if promising else None
-            missing = missing or self.missing
-            if found is None:
-                continue
-            rank = sum(map(found[0].holds, around)), good
-            if best is None or rank > best[0]:
-                best = rank, self.trials.state, found
-            if good == len(taken) and rank[0] == len(around):
+        # Where something is bad without doing without anything, what does without most says what can be had.
+        for number in (0, len(starts) - 1, *range(len(starts) - 1)):
+            least = best[0] if best else wanted.perfect if number == 0 and len(starts) > 1 else None
+            found = self._ranked(starts[number], number, wanted, least)
+            missing = missing or self.layouts.missing
+            if found is not None and (best is None or found[0] > best[0]):
+                best = found[0], self.trials.state, found[1]
+            if best is not None and best[0] >= wanted.perfect or len(starts) == 1:
                 break
         if best is None:
             return NO_FORMULA if not missing else f"{NO_FORMULA} ({missing})"
         self.trials.state = best[1]
-        self.forget()
+        self.layouts.forget()
         return best[2]
 
+    def _ranked(
+        self, start: Loose | None, number: int, wanted: Wanted, least: Rank | None
+    ) -> tuple[Rank, tuple[Region, Layouts]] | None:
+        """(the rank of a region, itself and its layouts) of translations of one kind, the one with this number; None where there is
+        none of the rank `least`, or of any, or as soon as there can be none."""
+        self.trials.state = self.first if start is None else self.trials.state
+        if start is not None:
+            self.trials.start(wanted.keys, start)
+        self.layouts.forget()
+        around, good = len(wanted.around), len(wanted.taken)
+        for point in sorted(wanted.taken, key=lambda point: -self.bad[point]):
+            if not self.good(point):
+                self.bad[point] += 1
+                around, good = around - (point in wanted.around), good - 1
+            if least is not None and (around, good, -number) < least:
+                return None
+        found = self._near(wanted.tried)
+        return None if found is None else ((sum(map(found[0].holds, wanted.around)), good, -number), found)
+
     def _near(self, tried: Sequence[Point]) -> tuple[Region, Layouts] | None:
-        bounds = self._bounds(tried)
-        inside = [point for point in tried if within(bounds, self.names, point)]
-        box = largest_box(self.names, self.points, inside, set(filter(self.good, inside)))
+        bounds, box = self._bounded(tried)
         while box is not None:
-            if (layouts := self.fitted(region := Region(box, bounds))) is not None:
+            if (layouts := self.layouts.fitted(region := Region(box, bounds, self.elsewhere))) is not None:
                 return region, layouts
-            box = self._smaller(box)
+            box = smaller(box, self.points)
         return None
+
+    def _bounded(self, tried: Sequence[Point]) -> tuple[tuple[Bound, ...], Box | None]:
+        """(bounds, the largest box in which all that was tried and keeps to them is good); of a text for the rest, none where a box
+        without bounds has as much."""
+        good = set(filter(self.good, tried))
+        found = []
+        for bounds in ((), self._bounds(tried)) if self.trials.loose is Loose.LOOPS else (self._bounds(tried),):
+            inside = [point for point in tried if within(bounds, self.names, point)]
+            box = largest_box(self.names, self.points, inside, good & set(inside))
+            found.append((0 if box is None else sum(holds(box, point) for point in inside), bounds, box))
+        _, bounds, box = max(found, key=lambda one: one[0])
+        return bounds, box
 
     def _bounds(self, tried: Sequence[Point]) -> tuple[Bound, ...]:
         good = {point for point in tried if self.good(point)}
@@ -209,62 +246,14 @@ class _Search:
     def rings(self) -> tuple[Product, ...]:
         """The bytes of each tile that is in LDS several times; () where no product gives them."""
         known = [
-            (self._sizes(key), ring_bytes(t)) for key, t in self.trials.traced.items() if t and self.found.get(key)
+            (self.trials.sizes(key), ring_bytes(t))
+            for key, t in self.trials.traced.items()
+            if t and self.found.get(key)
         ]
         if len({len(rings) for _, rings in known}) != 1:
             return ()
         formulas = [fit([(sizes, rings[i]) for sizes, rings in known]) for i in range(len(known[0][1]))]
         return tuple(f.value for f in formulas if f) if all(f and not f.is_bounded for f in formulas) else ()
-
-    def fitted(self, region: Region) -> Layouts | None:
-        """What gives all layouts of translations in the region, and layouts everywhere in it; None where one is given by nothing.
-
-        Where it would give none, the kernel is translated for these sizes, and the formulas are found anew.
-        """
-        self.missing = ""
-        for _ in range(MOST_DOUBTS):
-            layouts = self._fitted(region)
-            doubt = None if layouts is None else next((p for p in region.points() if self._doubtful(layouts, p)), None)
-            if doubt is None:
-                return layouts
-            if not self.good(doubt):
-                return None
-        return None
-
-    def _doubtful(self, layouts: Layouts, point: Point) -> bool:
-        """Whether the formulas give no layout for some launch with these sizes, which the kernel was not translated for."""
-        keys = [(i, point) for i in range(len(self.given)) if (i, point) not in self.found]
-        keys = [key for key in keys if key not in self.complete]
-        found = [layout.at(self._sizes(key)) for key in keys for layout in layouts.values()]
-        if not all(layout is not None and is_complete(layout, self.lanes, point[-1]) for layout in found):
-            return True
-        if not {shape for layout in found if (shape := _instruction(layout))} <= self._instructions():
-            return True
-        self.complete.update(keys)
-        return False
-
-    def _instructions(self) -> set[tuple[int, ...]]:
-        """The shapes of matrix instructions that translations have: a rule may give others, which the target lacks."""
-        every = (emitted.kernel.laid_out.constants for emitted in self.found.values() if emitted is not None)
-        return {shape for constants in every for _, layout in constants if (shape := _instruction(layout))}
-
-    def _fitted(self, region: Region) -> Layouts | None:
-        inside = [(key, emitted) for key, emitted in self.found.items() if emitted is not None and region.holds(key[1])]
-        samples = [
-            Sample(self._sizes(key), {name: without_twin(x) for name, x in emitted.kernel.laid_out.constants})
-            for key, emitted in inside
-        ]
-        names = [name for name, _ in self.trials.own[0].kernel.laid_out.constants]
-        new = [sample for (key, _), sample in zip(inside, samples) if key not in self.compared]
-        found = fitted_layouts(Fitting(samples, self.tiles, WARPS, self.lanes), names, Before(self.layouts, new))
-        if isinstance(found, str):
-            self.missing = found
-            return None
-        if found != self.layouts:
-            self.forget()
-        self.layouts = found
-        self.compared.update(key for key, _ in inside)
-        return found
 
     def joined_by(self, other: Given, region: Region) -> Layouts | None:
         """What gives all layouts of a launch with other element types or flags too, whose text was compared at some sizes of the region;
@@ -275,11 +264,11 @@ class _Search:
         ends = some([point for point in corners(region.box) if region.holds(point)], NEW_CORNERS)
         tried = dict.fromkeys([*ends, *some(region.points(), OF_OTHER_TYPES)])
         if same and all([self.trials.at(number, point) is not None for point in tried]) and self._deep_too(number):
-            self.forget()
-            if (found := self.fitted(region)) is not None:
+            self.layouts.forget()
+            if (found := self.layouts.fitted(region)) is not None:
                 return found
         self.trials.drop()
-        self.forget()
+        self.layouts.forget()
         return None
 
     def _deep_too(self, number: int) -> bool:
@@ -288,17 +277,13 @@ class _Search:
         deepens = depth is not None and bool(depth.ranges)
         return not deepens or self.trials.staged(number, self.trials.points[number]) is not None
 
-    def forget(self) -> None:
-        """Forget the layouts that were found."""
-        self.layouts, self.compared, self.complete = {}, set(), set()
-
     def extended(self, region: Region, layouts: Layouts) -> list[tuple[Region, Layouts]]:
         """The region, and ever wider ones: doubled each way while formulas give what is translated for some of the new sizes.
 
         All sizes grow by turns: one at its far end may have layouts that let no other size grow.
         """
         out = [(region, layouts)]
-        ways = [(i, grow) for i in range(len(region.box)) for grow in (_up, _down)]
+        ways = [(i, grow) for i in range(len(region.box)) for grow in (doubled, halved)]
         for _ in range(EXTENSIONS):
             for i, grow in list(ways):
                 wider = grow(region.box[i], self.limits[i])
@@ -317,9 +302,9 @@ class _Search:
         for _ in range(MOST_BOUNDINGS):
             new += some([point for point in tried.points() if not region.holds(point)], NEW_INSIDE)
             if all([self.good(point) for point in new]) and self._adds(region, tried):
-                if (layouts := self.fitted(tried)) is not None:
+                if (layouts := self.layouts.fitted(tried)) is not None:
                     return tried, layouts
-                if self.missing:  # else formulas asked for sizes that have another text
+                if self.layouts.missing:  # else formulas asked for sizes that have another text
                     return None
             before, tried = tried, Region(box, self._bounds([p for p in self._known() if holds(box, p)]))
             if tried == before:
@@ -341,42 +326,29 @@ class _Search:
         formulas too."""
         (region, layouts), left = regions[-1], regions[:-1]
         tried = {region}
-        self.missing = ""
+        self.layouts.missing = ""
         # What is known already is looked at before more is translated.
-        while self.fitted(region) is None or not self._good_inside(region) or (layouts := self.fitted(region)) is None:
+        while (
+            self.layouts.fitted(region) is None
+            or not self._good_inside(region)
+            or (layouts := self.layouts.fitted(region)) is None
+        ):
             other = replace(region, bounds=self._bounds([p for p in self._known() if holds(region.box, p)]))
-            if other not in tried and self.missing == "":
+            if other not in tried and self.layouts.missing == "":
                 tried.add(region := other)
             elif left:
                 region = left.pop()[0]
-            elif (box := self._smaller(region.box)) is not None:
+            elif (box := smaller(region.box, self.points)) is not None:
                 region = replace(region, box=box)
             else:
                 return NO_FORMULA
-            self.missing = ""
+            self.layouts.missing = ""
         return region, layouts
 
     def _good_inside(self, region: Region) -> bool:
         """Whether translations agree where they were tried, and all over the region."""
         known = [point for point in self._known() if region.holds(point)]
         return all(map(self.good, known)) and all(map(self.good, region.sample(len(known))))
-
-    def _sizes(self, key: Key) -> dict[str, int]:
-        return dict(zip(self.names, key[1])) | dict(self.given[key[0]].widths)
-
-    def _smaller(self, box: Box) -> Box | None:
-        """The box with fewer values of one size that has others than the launches' own."""
-        for i in reversed(range(len(box))):
-            size, own = box[i], [point[i] for point in self.points]
-            if size.most > max(own):
-                return (*box[:i], replace(size, most=size.most // 2), *box[i + 1 :])
-            if size.least < min(own):
-                return (*box[:i], replace(size, least=size.least * 2), *box[i + 1 :])
-        return None
-
-
-def _instruction(layout: Layout | None) -> tuple[int, ...]:
-    return layout.instr_shape if isinstance(layout, (Mfma, Wmma)) else ()
 
 
 def _asks_no_more(other: EmittedKernel, than: EmittedKernel, spec: LaunchSpec) -> bool:
@@ -386,14 +358,6 @@ def _asks_no_more(other: EmittedKernel, than: EmittedKernel, spec: LaunchSpec) -
     there = {name for name, kind in spec.signature.items() if kind != "constexpr"}
     asked = [o for o in other.record.obligations if o.discharge == "launch" and there.issuperset(o.arguments)]
     return all((o.kind, o.condition, o.arguments) in known for o in asked)
-
-
-def _up(size: SizeRange, limits: tuple[int, int]) -> SizeRange | None:
-    return replace(size, most=size.most * 2) if size.most * 2 <= limits[1] else None
-
-
-def _down(size: SizeRange, limits: tuple[int, int]) -> SizeRange | None:
-    return replace(size, least=size.least // 2) if size.least // 2 >= limits[0] else None
 
 
 __all__ = ["DEPTH_DIFFERS", "GeneralLayouts", "NO_FORMULA", "general_layouts"]

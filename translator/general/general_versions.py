@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from translator.general.box import Region
+from translator.general.box import Point, Region, some
 from translator.general.general_kernels import DEPTH_DIFFERS, NO_FORMULA, GeneralLayouts, general_layouts
 from translator.general.other_flags import launches_of_other_flags
 from translator.general.other_types import launches_of_other_types
@@ -14,6 +14,7 @@ from translator.general.other_texts import tile_sizes, with_other_texts
 from translator.general.ring_depth import ring_depth
 from translator.general.trials import WARPS, Given, Tools, joinable, with_sizes
 from translator.general.written_kernel import as_written
+from translator.general.wanted import Rest
 from translator.layout.size_range import SizeRange, in_words
 from translator.memory.traced_launch import TracedLaunch
 from translator.rewrite.configuration import Key
@@ -24,6 +25,8 @@ from translator.rewrite.standalone import told_beside
 from translator.rewrite.unit import Synthesized
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.elements import bits_of
+
+MOST_UNLIKE = 4  # launches that are tried because Triton's passes choose other layouts for them
 
 
 def general_versions(
@@ -42,7 +45,7 @@ def general_versions(
         why, found = (found, []) if isinstance(found, str) else ("", found)
         if len(own) == 1:
             first = versions[own[0]]
-            found = with_other_texts(found or [first], partial(_alone, first, lanes, tools), tools)
+            found = with_other_texts(found or [first], partial(_alone, first, lanes, tools), tools, lanes)
             found = found if len(found) > 1 or not why else []
         for i, version in zip(own, found):
             out[i] = version
@@ -55,10 +58,16 @@ def general_versions(
 
 
 def _alone(
-    version: KernelVersion, lanes: int, tools: Tools, spec: LaunchSpec, beside: Sequence[KernelVersion]
+    version: KernelVersion,
+    lanes: int,
+    tools: Tools,
+    spec: LaunchSpec,
+    beside: Sequence[KernelVersion],
+    around: Sequence[Point],
 ) -> KernelVersion | None:
     """A version for other sizes with a general text of its own, or for these alone; None where they are refused. beside: the other
-    texts of the kernel."""
+    texts of the kernel. around: sizes whose neighbours a general text is sought for whose loops load as they go; None where there
+    is none."""
     other = _other(spec, tools)
     if other is None:
         return None
@@ -66,24 +75,33 @@ def _alone(
     version = replace(version, spec=spec, emitted=emitted, num_warps=traced.num_warps, apart=True)
     needed = {name: value for v in beside for name, (value, _) in v.emitted.record.globals_needed.items()}
     functions = {name: value for name, value in needed.items() if isinstance(value, Synthesized)}
-    found = _general([version], [traced], lanes, replace(tools, functions=functions), brief=True)
-    return version if isinstance(found, str) else found[0]
+    # What a text takes for some numbers of stages alone is of interest for the others.
+    elsewhere = tuple(Region(v.holds_for, v.bounds) for v in beside if v.holds_for and not v.stages)
+    rest = Rest(tuple(around), elsewhere) if around else None
+    found = _general([version], [traced], lanes, replace(tools, functions=functions), True, rest)
+    return found[0] if not isinstance(found, str) else None if rest else version
 
 
 def _general(
-    versions: Sequence[KernelVersion], traces: Sequence[TracedLaunch], lanes: int, tools: Tools, brief: bool = False
+    versions: Sequence[KernelVersion],
+    traces: Sequence[TracedLaunch],
+    lanes: int,
+    tools: Tools,
+    brief: bool = False,
+    rest: Rest | None = None,
 ) -> list[KernelVersion] | str:
     """The launches of one kernel with formulas for layouts, and for the depth of its rings if there is one, then those with other
-    element types and flags; or why it has none. brief: these are not looked for, nor sizes further away than a factor of two.
+    element types and flags; or why it has none. brief: these are not looked for, nor sizes further away than a factor of two. rest: as
+    of `general_layouts`; there are no rings then.
     """
     samples = [(version.emitted, traced) for version, traced in zip(versions, traces)]
-    depth = ring_depth(samples, lambda spec: _other(spec, tools))
+    depth = None if rest else ring_depth(samples, lambda spec: _other(spec, tools))
     if depth is not None:
         apart = [replace(v, emitted=depth.taken_out(v.emitted, traced)) for v, traced in zip(versions, traces)]
-        found = _of_depth(apart, traces, lanes, replace(tools, depth=depth), brief)
+        found = _of_depth(apart, traces, lanes, replace(tools, depth=depth), brief, None)
         if found != DEPTH_DIFFERS:
             return found
-    return _of_depth(versions, traces, lanes, tools, brief)
+    return _of_depth(versions, traces, lanes, tools, brief, rest)
 
 
 def _other(spec: LaunchSpec, tools: Tools) -> tuple[EmittedKernel, TracedLaunch] | None:
@@ -94,7 +112,12 @@ def _other(spec: LaunchSpec, tools: Tools) -> tuple[EmittedKernel, TracedLaunch]
 
 
 def _of_depth(
-    versions: Sequence[KernelVersion], traces: Sequence[TracedLaunch], lanes: int, tools: Tools, brief: bool
+    versions: Sequence[KernelVersion],
+    traces: Sequence[TracedLaunch],
+    lanes: int,
+    tools: Tools,
+    brief: bool,
+    rest: Rest | None,
 ) -> list[KernelVersion] | str:
     """`_general` with the depth of rings as `tools` have it."""
     tiles = tile_sizes(versions)
@@ -108,7 +131,8 @@ def _of_depth(
     beside = {group[0].spec.id: [] if brief else _beside(group, traced[group[0].spec.id], tools) for group in groups}
     for group in groups:
         others = [_given(*other) for other in beside[group[0].spec.id]]
-        found = general_layouts([_given(v, traced[v.spec.id]) for v in group], tiles, lanes, tools, others, brief)
+        given = [_given(v, traced[v.spec.id]) for v in group]
+        found = general_layouts(given, tiles, lanes, tools, others, brief, rest)
         if isinstance(found, str):
             return found
         region = found[0] if region is None else _common(region, found[0])
@@ -165,6 +189,7 @@ def _with_layouts(
             holds_for=shared,
             stages=stages,
             bounds=region.bounds,
+            unlike=tuple(_at(v, dict(zip((size.name for size in box), point)), {}) for point in m.unlike),
         )
         for v in (*versions, *more)
         for m in [made[v.spec.id]]
@@ -178,25 +203,39 @@ def told(version: KernelVersion) -> str:
     return in_words(version.limits) or version.spec.id.partition(" with ")[2]
 
 
-def tried_corners(version: KernelVersion) -> list[LaunchSpec]:
+def tried_launches(versions: Sequence[KernelVersion]) -> list[LaunchSpec]:
+    """Launches that were not asked for and are checked as any launch is: what formulas say of them."""
+    out: list[LaunchSpec] = []
+    for i, version in enumerate(versions):
+        mine = (v for v in versions[:i] if v.loaded.qualname == version.loaded.qualname and v.like is None)
+        out += tried_corners(version, tuple(mine) if version.apart else ())
+    return out
+
+
+def tried_corners(version: KernelVersion, before: Sequence[KernelVersion] = ()) -> list[LaunchSpec]:
     """Launches with the least and with the greatest of all sizes, and with the most stages, for which LDS has room where tiles are small;
-    or a launch with other element types or flags: what formulas say of them is checked as any launch is."""
+    or a launch with other element types or flags. before: texts that come first where their limits hold, and which are not tried.
+    """
     if version.like is not None:
         return [version.spec]
     own = {key.name: value for key, value in version.configuration.items()}
     region = Region(version.holds_for, version.bounds)
-    ranked = sorted(region.points(), key=lambda point: sum(value.bit_length() for value in point))
+    names = [size.name for size in version.holds_for]
+    own_points = [p for p in region.points() if not any(Region(v.holds_for, v.bounds).holds(p) for v in before)]
+    ranked = sorted(own_points, key=lambda point: sum(value.bit_length() for value in point))
     asked = {version.spec.id: version.spec} if version.apart else {}
-    every = [dict(zip((size.name for size in version.holds_for), point)) for point in (*ranked[:1], *ranked[-1:])]
+    every = [dict(zip(names, point)) for point in (*ranked[:1], *ranked[-1:])]
     tried = [(sizes, {}) for sizes in every if any(own[name] != value for name, value in sizes.items())]
     tried += [(sizes, {stages.name: stages.most}) for stages in version.stages for sizes in every[:1]]
-    out = asked
-    for sizes, stages in tried:
-        spec = with_sizes(version.spec, {WARPS: version.num_warps} | sizes)
-        text = ", ".join(f"{name}={value}" for name, value in (sizes | stages).items())
-        spec = replace(spec, id=f"{version.spec.id} with {text}", options=spec.options | stages)
-        out[spec.id] = spec
-    return list(out.values())
+    specs = [*(_at(version, sizes, stages) for sizes, stages in tried), *some(list(version.unlike), MOST_UNLIKE)]
+    return list((asked | {spec.id: spec for spec in specs}).values())
+
+
+def _at(version: KernelVersion, sizes: dict[str, int], stages: dict[str, int]) -> LaunchSpec:
+    """The launch of a version with other sizes and another number of stages."""
+    spec = with_sizes(version.spec, {WARPS: version.num_warps} | sizes)
+    text = ", ".join(f"{name}={value}" for name, value in (sizes | stages).items())
+    return replace(spec, id=f"{version.spec.id} with {text}", options=spec.options | stages)
 
 
 def _keys(version: KernelVersion, box: Sequence[SizeRange]) -> list[tuple[Key, SizeRange]]:
@@ -206,7 +245,7 @@ def _keys(version: KernelVersion, box: Sequence[SizeRange]) -> list[tuple[Key, S
 def _common(one: Region, other: Region) -> Region:
     """What two regions share; both have the same sizes."""
     box = (SizeRange(a.name, max(a.least, b.least), min(a.most, b.most)) for a, b in zip(one.box, other.box))
-    return Region(tuple(box), tuple(dict.fromkeys((*one.bounds, *other.bounds))))
+    return Region(tuple(box), tuple(dict.fromkeys((*one.bounds, *other.bounds))), one.elsewhere)
 
 
 def _given(version: KernelVersion, traced: TracedLaunch) -> Given:
@@ -215,4 +254,4 @@ def _given(version: KernelVersion, traced: TracedLaunch) -> Given:
     return Given(version.spec, traced, version.emitted, version.num_warps, widths)
 
 
-__all__ = ["general_versions", "told", "tried_corners"]
+__all__ = ["general_versions", "told", "tried_launches"]

@@ -26,6 +26,7 @@ ThroughLds = frozenset[tuple]  # operands by what makes them, and how they go
 Classes = Mapping[Role, int]  # roles of one class have the same layout in every launch
 
 _ARITHMETIC = ("arith.", "math.")
+_CONSTANT = "arith.constant"  # one for all visits whose layouts are equal: the visit that it is of has another role
 _SAME = {"tt.dot_scaled": "tt.dot"}  # an instruction without scales, of which one is deeper
 # Operations whose layouts Triton's passes choose; what else the same visit makes has theirs.
 _CHOSEN = (
@@ -118,11 +119,14 @@ def told_apart(launch: TracedLaunch, known: Classes) -> TracedLaunch:
     return replace(launch, anchors=_anchors(launch, moved), staging=staging, operands_in_lds=in_lds)
 
 
-def loosened(launch: TracedLaunch, rows_once: bool, through_lds: ThroughLds = frozenset()) -> TracedLaunch:
+def loosened(
+    launch: TracedLaunch, rows_once: bool, through_lds: ThroughLds = frozenset(), nothing_ahead: bool = False
+) -> TracedLaunch:
     """The launch without what Triton's passes decided by sizes and a kernel can do without: which operands go through LDS, where a
     conversion has the same lanes read what others hold, and where arithmetic on indices and masks lies. What then lies where nothing
     asks for it has a twin of its own. rows_once: nor where rows lie (`translator.general.rows_once`). through_lds: operands
-    that go there whatever the sizes (`same_through_lds`)."""
+    that go there whatever the sizes (`same_through_lds`). nothing_ahead: nor which loads run ahead of their loop, so that none does.
+    """
     ops = launch.anchors.ops
     kept = {op.path for op in ops if _is_chosen(op)}
     left = [op for op in ops if op.path in kept or not _is_arithmetic_on_indices(op)]
@@ -130,7 +134,15 @@ def loosened(launch: TracedLaunch, rows_once: bool, through_lds: ThroughLds = fr
         left = with_rows_once(left, {op.path for op in ops if op.name == "tt.load"}, launch)
     staying = {path for path, how in _through_lds(launch).items() if how in through_lds}
     operands = {path: entries for path, entries in launch.operands_in_lds.items() if path in staying}
-    return replace(launch, anchors=Anchors.of(left), operands_in_lds=operands, loose=True, loads_once=rows_once)
+    staging = {} if nothing_ahead else launch.staging
+    return replace(
+        launch,
+        anchors=Anchors.of(left),
+        staging=staging,
+        operands_in_lds=operands,
+        loose=True,
+        loads_once=rows_once,
+    )
 
 
 def same_through_lds(launches: Iterable[TracedLaunch]) -> ThroughLds:
@@ -169,7 +181,7 @@ def _is_chosen(op: PlacedOp) -> bool:
 
 def _has_role(op: PlacedOp, loose: bool) -> bool:
     """Whether the layouts of an operation are told apart; of a launch that is loosened, those of arithmetic are too."""
-    return _is_chosen(op) or loose and op.name.startswith(_ARITHMETIC)
+    return _is_chosen(op) or loose and op.name.startswith(_ARITHMETIC) and op.name != _CONSTANT
 
 
 def _numbered(ops: Iterable[PlacedOp], loose: bool) -> Iterator[tuple[Role, PlacedOp]]:

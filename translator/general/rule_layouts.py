@@ -232,30 +232,31 @@ class FirstOf:
 
 @dataclass(frozen=True)
 class OperandOf:
-    """The operand of a product whose layout has a name."""
+    """The operand of a product whose layout has a name. k_width: None for a product without matrix cores, whose operands have none."""
 
     operand_index: int
     name: str
     parent: GeneralLayout
-    k_width: Formula
+    k_width: Formula | None
     first: int  # of the launch that it is written from
 
     @property
     def functions(self) -> frozenset[str]:
-        return self.k_width.functions
+        return self.k_width.functions if self.k_width else frozenset()
 
     rules = ()
 
     @property
     def sizes(self) -> frozenset[str]:
-        return self.k_width.sizes
+        return self.k_width.sizes if self.k_width else frozenset()
 
     def at(self, sizes: Sizes) -> Layout | None:
         parent = self.parent.at(sizes)
-        return None if parent is None else DotOperand(self.operand_index, parent, self.k_width.at(sizes))
+        width = self.k_width.at(sizes) if self.k_width else 0
+        return None if parent is None else DotOperand(self.operand_index, parent, width)
 
     def written(self, spelled: Spelling) -> DotOperand:
-        width = Entry(self.first, self.k_width.text(spelled)) if self.k_width.sizes else self.first
+        width = Entry(self.first, self.k_width.text(spelled)) if self.k_width and self.k_width.sizes else self.first
         return DotOperand(self.operand_index, Called(self.name), width)
 
 

@@ -173,6 +173,21 @@ def spread(shape, most, warps, order, deep=1):
     return RuleText("spread", text)
 
 
+def spread_pairs(lanes: int) -> RuleText:
+    """A blocked layout of a tile whose columns are pairs in a dimension of their own, as values are that are packed two by two."""
+    text = f'''@gluon.constexpr_function
+def spread_pairs(shape, most, warps):
+    """Up to `most` pairs in a row per lane; lanes and then warps go along the row while it lasts, then down."""
+    rows, columns = shape
+    each = max(min(most, columns, rows * columns // ({lanes} * warps)), 1)
+    threads = min({lanes} * warps, max(columns // each, 1))
+    lanes = min(threads, {lanes})
+    beside = min(threads // lanes, warps)
+    return gl.BlockedLayout([1, each, 2], [{lanes} // lanes, lanes, 1], [warps // beside, beside, 1], [2, 1, 0])
+'''
+    return RuleText("spread_pairs", text, "Pairs in a row per lane, as many as there are and an access takes.")
+
+
 TRANSPOSED = RuleText(
     "transposed_in_lanes",
     '''@gluon.constexpr_function
@@ -245,5 +260,6 @@ __all__ = [
     "direct_copy",
     "matrix_cores",
     "spread",
+    "spread_pairs",
     "wave_matrices",
 ]

@@ -33,6 +33,7 @@ from translator.general.rule_texts import (
     wave_matrices,
 )
 from translator.general.tile_rules import (
+    paired_tiles,
     rotated_tiles,
     spread_tiles,
     transposed_tiles,
@@ -53,16 +54,18 @@ class Before:
     new: Sequence[Sample]
 
 
-def fitted_layouts(fitting: Fitting, names: Sequence[str], before: Before = Before({}, ())) -> Found | str:
-    """What gives each of the layouts `names`, those that others are made of first; or the name of one that nothing gives."""
+def fitted_layouts(fitting: Fitting, names: Sequence[str], before: Before = Before({}, ())) -> Found | tuple[str, ...]:
+    """What gives each of the layouts `names`, those that others are made of first; or the names of those that nothing gives."""
     found: Found = {}
     left = sorted(names, key=lambda name: _STEPS.index(_step(fitting.of(name)[0])))
     while left:  # one that is made of another comes after it
-        given = {name: layout for name in left if (layout := _layout(fitting, name, found, before)) is not None}
-        if not given:
-            return left[0]
-        found |= given
-        left = [name for name in left if name not in given]
+        known = len(found)
+        for name in left:
+            if (layout := _layout(fitting, name, found, before)) is not None:
+                found[name] = layout
+        if len(found) == known:
+            return tuple(left)
+        left = [name for name in left if name not in found]
     return found
 
 
@@ -70,7 +73,19 @@ def _layout(fitting: Fitting, name: str, found: Found, before: Before) -> Genera
     known = before.layouts.get(name)
     if known is not None and _stands(known, found) and fitting.gives(known, name, before.new):
         return known
-    return next((layout for layout in _candidates(fitting, name, found) if fitting.gives(layout, name)), None)
+    given = (layout for layout in _candidates(fitting, name, found) if fitting.gives(layout, name))
+    exact = next((layout for layout in given if all(map(fitting.stands_at(layout), fitting.beside))), None)
+    return _right_for_most(fitting, name, found) if exact is None and fitting.most else exact
+
+
+def _right_for_most(fitting: Fitting, name: str, found: Found) -> GeneralLayout | None:
+    """Of the rules that give a layout in every sample, and the right one in the first, the one that does so in most."""
+    everywhere = [*(sample.sizes for sample in fitting.samples), *fitting.beside]
+    ways = (_operands,) if isinstance(fitting.of(name)[0], DotOperand) else _RULES
+    rules = (layout for rule in ways for layout in rule(fitting, name, found))
+    first = (layout for layout in rules if fitting.gives(layout, name, fitting.samples[:1]))
+    whole = (layout for layout in first if all(map(fitting.stands_at(layout), everywhere)))
+    return max(whole, key=lambda layout: sum(fitting.gives(layout, name, [s]) for s in fitting.samples), default=None)
 
 
 _STEPS = ("product", "operand", "shared", "tile")
@@ -128,11 +143,12 @@ def _operands(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayo
     index, width = indices.pop(), fitting.fit([layout.k_width for layout in layouts])  # type: ignore[attr-defined]
     for parent, layout in found.items():
         if all(s.layouts[name].parent == s.layouts[parent] for s in fitting.samples):  # type: ignore[attr-defined]
-            if width is not None:
+            if width is not None or not any(layout.k_width for layout in layouts):  # type: ignore[attr-defined]
                 yield OperandOf(index, parent, layout, width, layouts[0].k_width)  # type: ignore[attr-defined]
             yield OperandOfInstruction(index, parent, layout)
             most = max(layout.k_width for layout in layouts)  # type: ignore[attr-defined]
-            yield OperandOfInstruction(index, parent, layout, most)
+            if all(isinstance(x, Mfma) for x in fitting.of(parent)):
+                yield OperandOfInstruction(index, parent, layout, most)
             return
 
 
@@ -155,7 +171,7 @@ def _products(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayo
         paired = any(x.tiles_per_warp for x in layouts)  # type: ignore[attr-defined]
         rules = [matrix_cores(version, depths, transposed)]
         rules += [chained_cores(version, depths, transposed, paired)] if whole_rows else []
-        for rule, sizes in itertools.product(rules, itertools.permutations(fitting.tiles, 3)):
+        for rule, sizes in itertools.product(rules, fitting.shapes(3)):
             yield ByRule(rule, (*map(number, sizes), fitting.num_warps))
 
 
@@ -168,7 +184,7 @@ def _wave_products(fitting: Fitting, name: str, found: Found) -> Iterator[Genera
     depth = fitting.fit([x.instr_shape[2] for x in layouts])  # type: ignore[attr-defined]
     if len(kinds) == 1 and depth is not None:
         rule = wave_matrices(*kinds.pop())
-        for sizes in itertools.permutations(fitting.tiles, 2):
+        for sizes in fitting.shapes(2):
             yield ByRule(rule, (*map(number, sizes), Numbers((depth,), False), fitting.num_warps))
 
 
@@ -208,7 +224,7 @@ def _swizzled_operands(fitting: Fitting, name: str, found: Found) -> Iterator[Ge
             continue
         along = 1 - _index(fitting, operand)
         if all(x.order[0] == along for x in layouts):  # type: ignore[attr-defined]
-            for shape in itertools.permutations(fitting.tiles, 2):
+            for shape in fitting.shapes(2):
                 yield from _of_operand(fitting, operand, found, sized(shape))
 
 
@@ -284,6 +300,7 @@ _RULES = (
     _direct_copies,
     wide_stores,
     spread_tiles,
+    paired_tiles,
     transposed_tiles,
 )
 

@@ -6,19 +6,27 @@ import itertools
 from collections.abc import Iterator
 
 from translator.general.fitting import Fitting, Found, sized
-from translator.general.rule_layouts import ByBases, ByRule, GeneralLayout, Other, Plain
-from translator.general.rule_texts import ROTATED, TRANSPOSED, WIDE_STORE, spread
+from translator.general.rule_layouts import ByBases, ByRule, GeneralLayout, Numbers, Other, Plain
+from translator.layout.formulas import Formula, Product
+from translator.general.rule_texts import ROTATED, TRANSPOSED, WIDE_STORE, spread, spread_pairs
 from translator.ttgir.layouts import Blocked, Linear, Mfma
 from translator.ttgir.shared_layouts import SharedLinear, Swizzled
 
+_PACKED = 8  # values in a word, at most: of 4 bits in 32
 _POWERS = (4, 8, 16, 32, 64, 128)  # elements of a line of banks, and vectors that are exchanged
 
 
 def wide_stores(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
     shape = fitting.shape(name)
+    if shape is None:
+        return
+    # Where few samples have the layout of the rule, their sizes say too little of the shape.
+    shapes = [shape, *map(sized, fitting.shapes(2))]
     for product in found:
-        if shape is not None and all(isinstance(x, Mfma) for x in fitting.of(product)):
-            yield ByRule(WIDE_STORE, (Other(product, found[product]), ByBases(product, found[product], shape)))
+        if all(isinstance(x, Mfma) for x in fitting.of(product)):
+            known = found[product]
+            made = (ByBases(product, known, each) for each in shapes)
+            yield from (ByRule(WIDE_STORE, (Other(product, known), each)) for each in made)
 
 
 def spread_tiles(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
@@ -30,9 +38,25 @@ def spread_tiles(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralL
         return
     order = orders.pop()
     most, deep = (max(x.size_per_thread[d] for x in layouts) for d in order)  # type: ignore[attr-defined]
-    for shape in itertools.permutations(fitting.tiles, 2):
-        blocks = (Plain(deep),) if deep > 1 else ()
-        yield ByRule(spread(fitting.lanes), (sized(shape), Plain(most), fitting.num_warps, Plain(order), *blocks))
+    blocks = (Plain(deep),) if deep > 1 else ()
+    for shape in _shapes(fitting):
+        yield ByRule(spread(fitting.lanes), (shape, Plain(most), fitting.num_warps, Plain(order), *blocks))
+
+
+def _shapes(fitting: Fitting) -> Iterator[Numbers]:
+    """The shapes that tiles may have, whole sizes before parts of them, of which values are packed."""
+    for parts in sorted(itertools.product(range(_PACKED.bit_length()), repeat=2), key=sum):
+        for names in fitting.shapes(2):
+            yield Numbers(tuple(Formula(Product(-part, ((name, 1),))) for part, name in zip(parts, names)))
+
+
+def paired_tiles(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
+    """Tiles whose columns are split into pairs."""
+    layouts = fitting.of(name)
+    if all(isinstance(x, Blocked) and x.rank == 3 and x.size_per_thread[2] == 2 and not x.ctas for x in layouts):
+        most = max(x.size_per_thread[1] for x in layouts)  # type: ignore[attr-defined]
+        for shape in _shapes(fitting):
+            yield ByRule(spread_pairs(fitting.lanes), (shape, Plain(most), fitting.num_warps))
 
 
 def transposed_tiles(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
@@ -66,6 +90,7 @@ def _are_blocked(fitting: Fitting, name: str) -> bool:
 
 
 __all__ = [
+    "paired_tiles",
     "rotated_tiles",
     "spread_tiles",
     "transposed_tiles",

@@ -30,6 +30,7 @@ class Loose(Enum):
     NOTHING = 0
     PLACES = 1  # those of `layout_roles.loosened`, and layouts that values only pass through
     ROWS = 2  # and those on where rows lie, and on what goes through LDS for all sizes that are looked at first
+    LOOPS = 3  # and those on which loads run ahead of their loop: none does
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,10 @@ class Trials:
     def _point(self, given: Given) -> Point:
         return (*(given.spec.constexprs[name] for name in self.names[:-1]), given.num_warps)
 
+    def sizes(self, key: Key) -> dict[str, int]:
+        """The sizes of a launch, and the bits of its elements."""
+        return dict(zip(self.names, key[1])) | dict(self.given[key[0]].widths)
+
     def add(self, given: Given) -> int:
         """Another launch, which tells apart what the others do; -> its number."""
         number, point = len(self.given), self._point(given)
@@ -131,9 +136,9 @@ class Trials:
     def _seen(self, traced: TracedLaunch) -> TracedLaunch:
         if self.loose is Loose.NOTHING:
             return traced
-        return (
-            loosened(traced, rows_once=True) if self.loose is Loose.ROWS else loosened(traced, False, self.through_lds)
-        )
+        if self.loose is Loose.PLACES:
+            return loosened(traced, False, self.through_lds)
+        return loosened(traced, True, nothing_ahead=self.loose is Loose.LOOPS)
 
     def trace(self, i: int, point: Point) -> TracedLaunch | None:
         if (i, point) not in self.traced:

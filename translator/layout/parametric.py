@@ -104,7 +104,7 @@ def _written(entry: int | Bases, formula: AnyFormula, spelled: Callable[[str], s
 def parametric(samples: Sequence[tuple[Sizes, Layout]]) -> ParametricLayout | None:
     """The layout that every sample is an instance of; None where none is found. The first sample is what it is written from."""
     first = samples[0][1]
-    if len({_frame(layout) for _, layout in samples}) != 1:
+    if len({frame_of(layout) for _, layout in samples}) != 1:
         return None
     rows = [entries_of(layout) for _, layout in samples]
     formulas: list[AnyFormula] = []
@@ -147,7 +147,7 @@ def _with_entries(layout: Layout, entries: Sequence[int | Bases]) -> Layout:
     return rebuilt(layout)
 
 
-def _frame(layout: Layout) -> tuple:
+def frame_of(layout: Layout) -> tuple:
     """What has to be the same in every launch: the layout with its entries blotted out, how many these are, and whether there are
     bases where a layout may do without."""
     entries = entries_of(layout)
@@ -155,4 +155,4 @@ def _frame(layout: Layout) -> tuple:
     return _with_entries(layout, blank), len(entries), isinstance(layout, Padded) and bool(layout.offsets)
 
 
-__all__ = ["Entry", "EntryBases", "ParametricLayout", "entries_of", "parametric"]
+__all__ = ["Entry", "EntryBases", "ParametricLayout", "entries_of", "frame_of", "parametric"]

@@ -13,6 +13,7 @@ import json
 import os
 from collections.abc import Container, Sequence, Set
 from dataclasses import dataclass, replace
+from types import ModuleType
 
 import libcst as cst
 from triton.runtime.jit import JITFunction
@@ -22,7 +23,7 @@ from translator.frontend.trace import ConstFact
 from translator.gluon.own_names import spelled_apart
 from translator.rewrite.configuration import Configuration, Key, any_of, common_keys, functions_and_types, words_of
 from translator.rewrite.gluon_function import GluonFunction, layout_made, parsed
-from translator.rewrite.tree_walk import called, dotted, names, walk
+from translator.rewrite.tree_walk import called, children, dotted, names, walk
 from translator.source.moved_lines import file_line
 from translator.layout.size_range import Bound, SizeRange, in_words
 
@@ -37,6 +38,8 @@ _SHAPE_CALLS = frozenset(
     "arange zeros full reshape view broadcast_to expand_dims make_tensor_descriptor make_block_ptr ones zeros_like rand"
     " randint randn".split()
 )
+
+_OF_TENSORS = frozenset("reshape view broadcast_to expand_dims".split())  # the first argument as functions
 
 
 def untranslated(fn: JITFunction, node: ast.AST, condition: str) -> str:
@@ -168,7 +171,7 @@ def _sources(tree: cst.CSTNode) -> dict[str, set[str]]:
         targets = [node.target] if isinstance(node, cst.AnnAssign) and node.value is not None else targets
         for target in targets:
             if isinstance(target, cst.Name):
-                out.setdefault(target.value, set()).update(names(node.value))
+                out.setdefault(target.value, set()).update(_shaping(node.value))
     return out
 
 
@@ -198,7 +201,10 @@ def _shape_names(fn: JITFunction, call: cst.Call, busy: frozenset[int]) -> set[s
     """The names in those arguments of a call that decide shapes."""
     name = called(call)
     if name in _SHAPE_CALLS and isinstance(call.func, cst.Attribute):
-        return set().union(*(names(a) for a in call.args)) if call.args else set()
+        module = isinstance(call.func.value, cst.Name) and isinstance(
+            fn.__globals__.get(call.func.value.value), ModuleType
+        )
+        return set().union(*map(_shaping, call.args[1:] if module and name in _OF_TENSORS else call.args))
     helper = fn.__globals__.get(name)
     if not isinstance(helper, JITFunction) or id(helper) in busy or helper.__module__.startswith("triton."):
         return set()
@@ -207,7 +213,14 @@ def _shape_names(fn: JITFunction, call: cst.Call, busy: frozenset[int]) -> set[s
     bound = dict(zip((p.name for p in helper.params), positional)) | {
         a.keyword.value: a for a in call.args if a.keyword
     }
-    return set().union(*(names(value) for parameter, value in bound.items() if parameter in shapes))
+    return set().union(*(_shaping(value) for parameter, value in bound.items() if parameter in shapes))
+
+
+def _shaping(node: cst.CSTNode) -> set[str]:
+    """The names in an expression, but for those of which it takes the type alone, or the shape: that follows from the calls that make them."""
+    if isinstance(node, cst.Attribute) and node.attr.value in ("shape", "dtype"):
+        return set()
+    return {node.value} if isinstance(node, cst.Name) else set().union(*map(_shaping, children(node)))
 
 
 def within(kernel: str, limits: Sequence[SizeRange | Bound]) -> list[str]:

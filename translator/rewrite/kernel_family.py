@@ -54,6 +54,7 @@ class KernelVersion:
     stages: tuple[contracts.SizeRange, ...] = ()  # what `num_stages` may be, where the depth of rings follows from it
     like: LaunchSpec | None = None  # the launch that was asked for, of which this one has other types or flags
     apart: bool = False  # whether it has a text of its own, for other sizes than those asked for
+    unlike: tuple[LaunchSpec, ...] = ()  # launches for which Triton's passes choose layouts of another form
 
     @property
     def limits(self) -> tuple[contracts.SizeRange | contracts.Bound, ...]:

@@ -1,0 +1,53 @@
+"""The sizes that a region of one text is sought for, and which of two regions is the better one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from translator.general.box import Limits, Point, Region, corners, neighbours
+from translator.general.trials import Key, Loose
+from translator.layout.size_range import SizeRange
+
+# What translations do without, None for the kernel as it is without its neighbours. A kernel keeps what runs ahead of its loops.
+STARTS = (None, Loose.NOTHING, Loose.PLACES, Loose.ROWS)
+
+Rank = tuple[int, int, int]  # the points around in a region, those that are good, and less for what does without more
+
+
+@dataclass(frozen=True)
+class Rest:
+    """Sizes for which a text is sought whose loops load as they go. around: those of which neighbours are of interest; elsewhere: the
+    regions of texts that come first."""
+
+    around: tuple[Point, ...]
+    elsewhere: tuple[Region, ...]
+
+    def tried(self, limits: Limits) -> list[Point]:
+        """What is looked at: neighbours, and all of them that are furthest away, but for those that other texts have."""
+        near = [p for point in self.around for p in neighbours(point, limits)]
+        ends = [SizeRange("", min(values), max(values)) for values in zip(*near)]
+        every = dict.fromkeys([*near, *corners(tuple(ends))])
+        return [point for point in every if not any(region.holds(point) for region in self.elsewhere)]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """tried: the points that a region is sought among; taken: all that Triton takes, those further away too; keys: of all."""
+
+    tried: Sequence[Point]
+    taken: Sequence[Point]
+    keys: Sequence[Key]
+
+    @cached_property
+    def around(self) -> frozenset[Point]:
+        return frozenset(self.tried) & frozenset(self.taken)
+
+    @property
+    def perfect(self) -> Rank:
+        """No region has a higher rank, and none has this one that does without anything."""
+        return len(self.around), len(self.taken), 0
+
+
+__all__ = ["Rank", "Rest", "STARTS", "Wanted"]
