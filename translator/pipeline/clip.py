@@ -28,6 +28,7 @@ from translator.pipeline.loop import PipelinedLoop
 from translator.rewrite.addresses import Term
 from translator.rewrite.pointers import scalar_text, term_text
 from translator.gluon.written import Written, addend, binary, call, operand, total
+from translator.rewrite.relations import Wants, operands_in, sliced
 from translator.rewrite.uniform_parts import is_integer, taken_apart
 from translator.rewrite.writing import Writing
 from translator.ttgir.layouts import Layout
@@ -60,6 +61,11 @@ class Clip:
         return binary(term_text(writing.facts, writing.emit, self.steady, layout), "<", limit)
 
 
+    def wants(self, writing: Writing, layout: Layout) -> Wants:
+        """In which layouts its parts are wanted."""
+        return {self.steady.node: sliced(layout, self.steady.axes)}
+
+
 @dataclass(frozen=True)
 class Bounded:
     """A comparison `below < bound` of a tile ahead that is false past the loop's end: nothing is less than the least number."""
@@ -75,6 +81,11 @@ class Bounded:
         end = counts.condition(writing.emit, self.loop, self.loop.round.at)
         below = operand(writing.operand_in(self.below, writing.facts.tensor(self.node), layout))
         return binary(below, "<", call("gl.where", end, writing.emit(self.bound), "-(2**31)"))
+
+
+    def wants(self, writing: Writing, layout: Layout) -> Wants:
+        """In which layouts its parts are wanted."""
+        return operands_in(writing.facts, [self.below], writing.facts.tensor(self.node), layout)
 
 
 @dataclass(frozen=True)

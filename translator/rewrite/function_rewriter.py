@@ -48,7 +48,6 @@ from translator.rewrite.helpers import Helpers
 from translator.rewrite.indentation import indented
 from translator.rewrite.site import Site, TileRead
 from translator.rewrite.signatures import with_parameters
-from translator.rewrite.tuples import flatten_like
 from translator.rewrite.unit import Record, Unit
 from translator.rewrite.writing import Writing
 from translator.rewrite.written_function import WrittenFunction
@@ -83,6 +82,8 @@ class FunctionRewriter(Assignments):
     def begin_round(self) -> None:
         """Nothing is used or demanded yet."""
         self.demanded = Round()
+        for state in self.states.values():
+            state.settle()
         self.edits = Edits(self.facts.source)
         self.hoisted: dict[ast.AST, dict[str, str]] = {}  # loop -> variable -> its line before the loop
         self._site: Site | None = None
@@ -93,7 +94,6 @@ class FunctionRewriter(Assignments):
             self.record,
             self.names,
             self.emit,
-            self.operand_in,
             self.splice,
             self.convert,
             self.permuted_tile,
@@ -102,6 +102,7 @@ class FunctionRewriter(Assignments):
             self.rebound,
             self.unscaled,
         )
+        self.record.obligations |= {o for s in self.states.values() if s.split is not None for o in s.split.assumed}
 
     def reader(self, frame: Frame, path: tuple[int, ...], argument_homes: dict[str, Any]) -> FunctionRewriter:
         """Another function of the kernel, to be read where its arguments lie so."""
@@ -185,12 +186,9 @@ class FunctionRewriter(Assignments):
         self.prepare_loops()
         # Names that prepare() made, of tiles ahead, are among them.
         self.redefined = frozenset(d.name for w in self.facts.webs.all for d in w.definitions if _reads_itself(d))
+        self.find_layouts()
         for _ in range(MAX_ROUNDS):
             self.begin_round()
-            for state in self.states.values():
-                state.settle()
-                if state.split is not None:
-                    self.record.obligations |= state.split.assumed
             self.written_loops: list[Any] = []  # pipelined loops whose bodies are to be finished
             first, indent = host_descriptors.first_line(self.facts), self.facts.source.indent(self.facts.tree.body[-1])
             self.edits.insert_above(first, host_descriptors.take_tuples(self.writing), indent)
@@ -214,6 +212,14 @@ class FunctionRewriter(Assignments):
         text = self.shown(self.edits.text(0, len(self.facts.source.text)))
         function = without_dead_variants(parsed(text), self.names.holes)
         return self.finished(instance_layouts.chosen(self.names, function))
+
+    def find_layouts(self) -> None:
+        """Walk through the function until no use of a variable wants it in a layout that was not known."""
+        for _ in range(MAX_ROUNDS):
+            self.begin_round()
+            self.ask_block(self.facts.tree.body)
+            if self.demanded.settled:
+                break
 
     def agreed(self) -> set[Layout]:
         """The layouts that this function and the helpers it calls agree on with their callers."""
@@ -383,14 +389,7 @@ class FunctionRewriter(Assignments):
             self.edits.append((at, at, "".join(f"{indent}{line}\n" for line in lines)))
 
     def return_statement(self, s: ast.Return) -> None:
-        want = self.wants
-        if want is None:
-            want = self.home(s.value)
-        elif isinstance(want, tuple):
-            homes = flatten_like(self.home(s.value), len(want))
-            want = tuple(w if w is not None else h for w, h in zip(want, homes))
-        self.wants = want
-        self.edits.replace(s.value, self.emit(s.value, want))
+        self.edits.replace(s.value, self.emit(s.value, self.returned(s)))
 
 
 def _reads_itself(d: Definition) -> bool:

@@ -19,6 +19,7 @@ from translator.facts.function import FunctionFacts
 from translator.facts import callees
 from translator.facts.origins import untransposed
 from translator.rewrite import lds_operands
+from translator.rewrite.relations import Wants
 from translator.rewrite.statements import PLAIN, holds, statements_after
 from translator.rewrite.variables import MovedOperand
 from translator.facts.webs import Web
@@ -37,6 +38,14 @@ def moved_operand(site: Site, node: ast.expr, layout: Layout, dot: ast.Call) -> 
         uses[value] = node, dot
         site.demand_more()
     return name(_name(site.names, web, moved)) if _place(site.facts, moved, uses) is not None else text
+
+
+def wants(site: Site, node: ast.expr, layout: Layout, dot: ast.Call) -> Wants:
+    """In which layout `node`, an operand of `dot`, wants what it is made of."""
+    found = lds_operands.through_lds(site, node, layout, dot)
+    if found is None:
+        return {node: layout}
+    return {} if found.buffer is not None else {found.value: site.home(found.value)}
 
 
 def definitions(site: Site, s: ast.stmt, web: Web) -> None:
@@ -90,4 +99,4 @@ def _name(names: LayoutNames, web: Web, moved: MovedOperand) -> str:
     return names.variant(f"{stem}_{moved.dtype}" if moved.dtype else stem, moved.layout)
 
 
-__all__ = ["definitions", "moved_operand"]
+__all__ = ["definitions", "moved_operand", "wants"]

@@ -23,6 +23,7 @@ from translator.rewrite.dots import registers
 from translator.rewrite.packed_scales import Side
 from translator.rewrite.site import Site, TileRead
 from translator.gluon.written import Written, call, keyword, method, operand
+from translator.rewrite.relations import NOT_READ, Wants
 from translator.rewrite.unit import Synthesized
 from translator.rewrite.writing import Cheap, Writing, added
 from translator.ttgir.layouts import DotOperand, Layout, Mfma, Wmma
@@ -49,6 +50,41 @@ def emit_dot_scaled(site: Site, node: ast.Call, given: dict[str, ast.expr], want
         formats = [_constant(site.facts, given[k]) for k in ("lhs_format", "rhs_format")]
         text, result = _upcast(site, node, given, formats)
     return text if want is None or want == result else site.convert(text, want)
+
+
+def dot_scaled_wants(site: Site, node: ast.Call, given: dict[str, ast.expr]) -> Wants:
+    """In which layouts a scaled product wants its operands, their scales and its accumulator."""
+    facts, made, wants = site.facts, scaled_product(site.facts, node), {}
+    if made is not None:
+        result = made.result
+        for which in (0, 1):
+            wants |= packed_scales.wants(site, made, which)
+    else:
+        op = _placed_dot(site.facts, node)
+        result, types = op.results[0].layout, [t for t in op.operands if isinstance(t.layout, DotOperand)]
+        formats = [_constant(facts, given[k]) for k in ("lhs_format", "rhs_format")]
+        reads = _read_late(site, given, formats)[1] if isinstance(result, Wmma) else {}
+        for side, fmt, ty in zip(("lhs", "rhs"), formats, types):
+            scale, matrix = given.get(f"{side}_scale"), isinstance(ty.layout.root, (Mfma, Wmma))
+            own = _read_in(ty, fmt) if matrix else site.home(given[side])
+            wants[given[side]] = NOT_READ if side in reads else own
+            if scale is not None and not callees.is_none(facts, scale):
+                wants[scale] = site.home(scale)
+    acc = given.get("acc")
+    return wants | ({acc: result} if acc is not None and not callees.is_none(facts, acc) else {})
+
+
+def _placed_dot(facts: FunctionFacts, node: ast.Call):
+    """Triton's dot of the upcast operands."""
+    placed = facts.placed(node, "tt.dot")
+    if not placed:
+        raise refuse(facts.frame, node, "dot-eliminated", "Triton removes this `tl.dot_scaled`")
+    return placed[0]
+
+
+def _read_in(ty, fmt: str) -> Layout:
+    """The layout of an operand before it is upcast."""
+    return replace(ty.layout, k_width=ty.layout.k_width // 2) if fmt == "e2m1" else ty.layout
 
 
 def _constant(facts: FunctionFacts, node: ast.expr) -> str:
@@ -87,10 +123,7 @@ def instruction(writing: Writing, made: ScaledProduct, a: Side, b: Side, acc: Wr
 
 def _upcast(site: Site, node, given, formats) -> tuple[Written, Layout]:
     """Both operands brought to the 16-bit type of Triton's dot, scaled, then an ordinary matrix instruction."""
-    placed = site.facts.placed(node, "tt.dot")
-    if not placed:
-        raise refuse(site.facts.frame, node, "dot-eliminated", "Triton removes this `tl.dot_scaled`")
-    op = placed[0]
+    op = _placed_dot(site.facts, node)
     result = op.results[0].layout
     types = [t for t in op.operands if isinstance(t.layout, DotOperand)]
     first, reads = _read_late(site, given, formats) if isinstance(result, Wmma) else ("", {})
@@ -151,7 +184,7 @@ def _operand(
     dtype = f"gl.{products.ELEMENT[ty.element]}"
     packed = fmt == "e2m1"
     matrix = isinstance(ty.layout.root, (Mfma, Wmma))
-    source = replace(ty.layout, k_width=ty.layout.k_width // 2) if packed else ty.layout
+    source = _read_in(ty, fmt)
     if read is not None:
         site.names.suggest(source, f"{node.id.lower()}_operand", 1, node.lineno)
         value = site.hole(Named(node.id)) if behind_move else read.text(site, source, Named(node.id))
