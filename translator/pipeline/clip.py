@@ -60,7 +60,6 @@ class Clip:
         limit = call("gl.where", end, left, "0") if self.ends else left
         return binary(term_text(writing.facts, writing.emit, self.steady, layout), "<", limit)
 
-
     def wants(self, writing: Writing, layout: Layout) -> Wants:
         """In which layouts its parts are wanted."""
         return {self.steady.node: sliced(layout, self.steady.axes)}
@@ -81,7 +80,6 @@ class Bounded:
         end = counts.condition(writing.emit, self.loop, self.loop.round.at)
         below = operand(writing.operand_in(self.below, writing.facts.tensor(self.node), layout))
         return binary(below, "<", call("gl.where", end, writing.emit(self.bound), "-(2**31)"))
-
 
     def wants(self, writing: Writing, layout: Layout) -> Wants:
         """In which layouts its parts are wanted."""

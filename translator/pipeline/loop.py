@@ -240,13 +240,15 @@ class Held:
         return self.ring.load.staged.source
 
     def text(self, site: Site, layout: Layout) -> Written:
-        ring = self.ring if layout == self.layout else self._again(site, layout)
+        ring = self.ring_in(site, layout)
         tile = name((ring or self.ring).next)
         tile = tile if self.loop.only_holds else indexed(tile, "0")
         return tile if ring is not None else site.convert(tile, layout)
 
-    def _again(self, site: Site, layout: Layout) -> Ring | None:
-        """The same load in `layout`, where Triton makes it there too and moving costs more; else None."""
+    def ring_in(self, site: Site, layout: Layout) -> Ring | None:
+        """What has the tiles in `layout`: the same load again where Triton makes it there too and moving costs more; else None."""
+        if layout == self.layout:
+            return self.ring
         load, rings = self.ring.load, self.loop.rings
         fact = site.facts.tensor(load.call)
         if (

@@ -7,6 +7,7 @@ import ast
 from translator.facts.syntax import target_of
 from translator.facts.webs import UnrolledLoop
 from translator.gluon.written import Written
+from translator.pipeline import slices
 from translator.pipeline.emit import announce, emit_around, emit_body, emit_statement, fetched_at
 from translator.pipeline.loop import PipelinedLoop, Ring, permuted_read, read_where_used
 from translator.pipeline.loop_site import LoopSite
@@ -75,9 +76,11 @@ class PipelinedFunction(FunctionRewriter):
             super().ask_statement(s)
             return
         own = loop.ahead_of.get(s)
-        if own is None and not (loop.sliced is not None and s is loop.sliced.statement):
+        if loop.sliced is not None and s is loop.sliced.statement:
+            self.ask_all(slices.wants(self.site, loop.sliced))
+        elif own is None:
             super().ask_statement(s)
-        elif own is not None:
+        else:
             if self.facts.webs.of_definition[(s, target_of(s).id)] in loop.plan.on_both_sides:
                 super().ask_statement(s)
             super().ask_statement(own)
@@ -93,10 +96,14 @@ class PipelinedFunction(FunctionRewriter):
         """What a pipelined loop wants: its body, and in front of it the first tiles, with what their addresses need."""
         loop.round.begin()
         super().ask_statement(s)
+        self.demanded.again |= loop.round.finish()
         for atom in loop.plan.atoms:
             if atom in loop.ahead_of:
                 super().ask_statement(loop.ahead_of[atom])
             self.ask_fetches(loop, [ring for ring in loop.rings if ring.load.statement is atom])
+        started = [ahead.definitions[0].node for _, ahead in loop.doubled]
+        for moved in (*loop.plan.rolled_back, *started):
+            super().ask_statement(moved)
 
     def statement(self, s: ast.stmt) -> None:
         if (loop := self.of_loops.statements.get(s)) is not None:

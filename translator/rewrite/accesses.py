@@ -209,7 +209,7 @@ def store_wants(writing: Writing, addressing: Addressing, call: Called, alone: b
     as_buffer, rows, layout = _stored_in(writing, call, alone)
     wants = pointers.pointer_wants(addressing, writing.record, pointer, layout, as_buffer)
     wants |= operands_in(facts, [value, *(a for k, a in given.items() if k == "mask")], fact, layout)
-    return wants | {value: None} if rows is not None and pointer not in wants else wants
+    return wants | {value: None} if rows is not None and wants[pointer] != layout else wants
 
 
 def _streams(writing: Writing, given) -> bool:
@@ -268,7 +268,8 @@ def atomic_wants(writing: Writing, addressing: Addressing, call: Called) -> Want
 
 def _may_be_buffer_atomic(writing: Writing, call: Called, fact: TensorFact) -> bool:
     """Whether an atomic is a buffer operation where its pointers allow it: where Triton's own passes make it one; they leave out
-    extremes that are signed or fp64. Of the latter the instruction is another function, so it is used only where it is asked for."""
+    extremes that are signed or fp64. Of the latter the instruction is another function, so it is used only where it is asked for.
+    """
     facts, callee = writing.facts, call.callee
     instruction = (
         writing.decided.choices.asks("fp64-extremes", "instruction") and facts.kernel.target.buffer_fp64_extremes

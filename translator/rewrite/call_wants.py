@@ -37,9 +37,7 @@ def wants(site: Site, addressing: Addressing, helper: Helpers, node: ast.Call, w
     return dict.fromkeys([a for a in plain if not isinstance(a, (ast.Tuple, ast.List))] + listed) | own
 
 
-def _own_wants(
-    site: Site, addressing: Addressing, helper: Helpers, node: ast.Call, callee: Callee, want: Any
-) -> Wants:
+def _own_wants(site: Site, addressing: Addressing, helper: Helpers, node: ast.Call, callee: Callee, want: Any) -> Wants:
     if callee.row is None or callee.row.kind == "helper":
         return helpers.helper_wants(helper, node, callee, want) if isinstance(callee.function, JITFunction) else {}
     kind, given = callee.row.kind, bind(site.facts, node, callee)

@@ -256,7 +256,9 @@ def _creator(writing: Writing, node: ast.Call, callee: Callee, given, want):
 
 
 def _gather(writing: Writing, node, callee, given, want):
-    return with_function(writing, node, callee, writing.texts(call_wants.gather_wants(writing, node, callee, given, want)))
+    return with_function(
+        writing, node, callee, writing.texts(call_wants.gather_wants(writing, node, callee, given, want))
+    )
 
 
 def _histogram(writing: Writing, node, callee, given, want):

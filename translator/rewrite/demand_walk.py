@@ -13,12 +13,21 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
+from translator.facts import callees
 from translator.facts.definitions import assigned_fact
 from translator.facts.syntax import ELEMENTWISE_NODES, is_new_axis, target_of
 from translator.facts.unscaled import Unscaled
 from translator.facts.webs import UnrolledLoop, Web
 from translator.frontend.trace import TensorFact, TupleFact
-from translator.rewrite import call_wants, costs, inline_asm, invariant, pointer_variables
+from translator.rewrite import (
+    call_wants,
+    costs,
+    inline_asm,
+    invariant,
+    needed_statements,
+    pointer_variables,
+    shape_calls,
+)
 from translator.rewrite.homes import Homes
 from translator.rewrite.relations import NOT_READ, Wants, operands_in, sliced
 from translator.rewrite.site import Site
@@ -51,6 +60,8 @@ class DemandWalk(Homes):
         self.ask_parts(node, want)
 
     def ask_parts(self, node: ast.AST, want: Any) -> None:
+        if (tile := self.of_loops.held.get(node)) is not None:
+            tile.ring_in(self.site, want or self.home(node))
         self.ask_all(self.parts(node, want))
 
     def ask_all(self, wants: Wants) -> None:
@@ -108,6 +119,23 @@ class DemandWalk(Homes):
         ):
             self.settle_home(web, want)
         return want
+
+    def is_moved(self, node: ast.expr, want: Layout) -> bool:
+        """Whether a chain of casts and transposes of a variable, wanted in `want`, moves a tensor to another layout where it stands."""
+        if isinstance(node, ast.Name):
+            web = self.facts.webs.of_use[node]
+            state, want = self.state(web), self.asked(node, web, want)
+            if state.split or state.cheap or want == state.home:
+                return False
+            before = invariant.moved_before(self.facts, self.loops, web)
+            return web.in_expression or not (before or invariant.is_row_before_loop(self.facts, self.loops, node, web))
+        if self.made_in(node, want) != want:
+            return True
+        parts = {part: layout for part, layout in self.parts(node, want).items() if isinstance(layout, Layout)}
+        inner = callees.transposed_by(self.facts, node)
+        if inner in parts and shape_calls.permuted_in(self.writing, node, inner, (1, 0), want)[1] not in (None, want):
+            return True
+        return any(self.is_moved(part, layout) for part, layout in parts.items())
 
     def parts(self, node: ast.AST, want: Any) -> Wants:
         """The parts of `node`, each in the layout in which it is wanted where `node` is made in `want`."""
@@ -175,20 +203,26 @@ class DemandWalk(Homes):
         elif isinstance(s, ast.If):
             self.ask_block(s.orelse)
             self.ask_block(s.body)
-            self.ask(s.test)
+            if self.facts.fact(s.test) is not None:
+                self.ask(s.test)
         elif isinstance(s, UnrolledLoop):
             for body in reversed(s.bodies):
                 self.ask_block(body)
         elif isinstance(s, (ast.For, ast.While)):
             self.loops = (*self.loops, s)
             self.ask_block(s.body)
+            if isinstance(s, ast.While):
+                self.ask(s.test)
             self.loops = self.loops[:-1]
-            self.ask_parts(s.iter if isinstance(s, ast.For) else s.test, None)
+            if isinstance(s, ast.For):
+                self.ask(s.iter)
         elif isinstance(s, ast.Return):
             if s.value is not None:
                 self.ask(s.value, self.returned(s))
         elif isinstance(s, ast.Expr):
-            if not inline_asm.statement(self.facts, s.value):
+            if not isinstance(s.value, ast.Call):
+                self.ask(s.value)
+            elif not inline_asm.statement(self.facts, s.value):
                 self.ask_parts(s.value, None)
         elif isinstance(s, ast.Assert):
             self.ask(s.test)
@@ -212,7 +246,9 @@ class DemandWalk(Homes):
         elif (unscaled := self.unscaled.get(s)) is not None:
             wants = [{unscaled.product: self.layouts_of(state, s)[0], unscaled.scale: None}]
         else:
-            wants = [self.assigned_parts(s, fact, layout) for layout in self.layouts_of(state, s)]
+            layouts = self.layouts_of(state, s)
+            wants = [needed_statements.wants(self.site, s, layout) for layout in layouts]
+            wants += [self.assigned_parts(s, fact, layout) for layout in layouts]
         for own in wants:
             self.ask_all(own)
 

@@ -2,8 +2,7 @@
 
 `FunctionRewriter.emit(node, want)` returns the Gluon expression for `node` in the layout `want`. Demands flow from the
 anchors (stores, dots, reductions...) to the definitions; a definition is emitted once per layout its uses demand where
-it is cheap, else once, with conversions. The function is rewritten repeatedly until no use adds a demand; text is only
-taken from the last round.
+it is cheap, else once, with conversions. The demands are found first, by a walk that writes nothing (`demand_walk.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from translator.facts.syntax import target_of
 from translator.facts.definitions import names_read
 from translator.facts.function import FunctionFacts
 from translator.facts.reading import read_function
+from translator.diagnostics import TranslationError
 from translator.facts.refusals import refuse
 from translator.facts.unscaled import unscaled_products
 from translator.facts.webs import Definition, UnrolledLoop, Web, written_nodes
@@ -144,6 +144,7 @@ class FunctionRewriter(Assignments):
                 tile_at_use=self.tile_read_at_use,
                 load_in=self.load_in,
                 demand_more=self.demand_more,
+                is_moved=self.is_moved,
             )
         return known
 
@@ -182,32 +183,22 @@ class FunctionRewriter(Assignments):
         return None
 
     def rewrite(self) -> WrittenFunction:
-        """The function with placeholders for layouts; rounds until no demand is new."""
+        """The function with placeholders for layouts."""
         self.prepare_loops()
         # Names that prepare() made, of tiles ahead, are among them.
         self.redefined = frozenset(d.name for w in self.facts.webs.all for d in w.definitions if _reads_itself(d))
         self.find_layouts()
-        for _ in range(MAX_ROUNDS):
-            self.begin_round()
-            self.written_loops: list[Any] = []  # pipelined loops whose bodies are to be finished
-            first, indent = host_descriptors.first_line(self.facts), self.facts.source.indent(self.facts.tree.body[-1])
-            self.edits.insert_above(first, host_descriptors.take_tuples(self.writing), indent)
-            self.edits.insert_above(first, moving_parameters.starts(self.facts, self.state, self.fresh), indent)
-            self.signature()
-            self.block(self.facts.tree.body)
-            instance_layouts.insert(self.site, self.states, self.agreed())
-            if self.demanded.settled:
-                self.finish_loops(self.facts.tree.body)
-                break
-        else:
-            raise refuse(
-                self.facts.frame,
-                self.facts.tree,
-                "layout-fixpoint",
-                f"layouts of `{self.facts.frame.fn.__name__}` do not settle",
-                self.demanded.contradiction(file_line(self.facts.frame.fn, 1)),
-                "give the variable another name for one of the uses, and please report it",
-            )
+        self.begin_round()
+        self.written_loops: list[Any] = []  # pipelined loops whose bodies are to be finished
+        first, indent = host_descriptors.first_line(self.facts), self.facts.source.indent(self.facts.tree.body[-1])
+        self.edits.insert_above(first, host_descriptors.take_tuples(self.writing), indent)
+        self.edits.insert_above(first, moving_parameters.starts(self.facts, self.state, self.fresh), indent)
+        self.signature()
+        self.block(self.facts.tree.body)
+        instance_layouts.insert(self.site, self.states, self.agreed())
+        if not self.demanded.settled:
+            raise self.unsettled(self.demanded.unforeseen(file_line(self.facts.frame.fn, 1)))
+        self.finish_loops(self.facts.tree.body)
         self.record.reads = parameters_read(self.facts, self.facts.tree.body)
         text = self.shown(self.edits.text(0, len(self.facts.source.text)))
         function = without_dead_variants(parsed(text), self.names.holes)
@@ -219,7 +210,14 @@ class FunctionRewriter(Assignments):
             self.begin_round()
             self.ask_block(self.facts.tree.body)
             if self.demanded.settled:
-                break
+                return
+        raise self.unsettled(self.demanded.contradiction(file_line(self.facts.frame.fn, 1)))
+
+    def unsettled(self, why: str) -> TranslationError:
+        """Refuses a function whose variables have no layouts that serve all uses."""
+        what = f"layouts of `{self.facts.frame.fn.__name__}` do not settle"
+        help = "give the variable another name for one of the uses, and please report it"
+        return refuse(self.facts.frame, self.facts.tree, "layout-fixpoint", what, why, help)
 
     def agreed(self) -> set[Layout]:
         """The layouts that this function and the helpers it calls agree on with their callers."""

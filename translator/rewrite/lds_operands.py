@@ -57,7 +57,9 @@ def through_lds(site: Site, node: ast.expr, layout: Layout, dot: ast.Call) -> Th
     found = _in_lds(site.facts, site.staged, site.state, value, read)
     if found is None:
         return (
-            _transposed_in_registers(site, node, value, layout, dot) if transposed else _cast_from_lds(site, value, read)
+            _transposed_in_registers(site, node, value, layout, dot)
+            if transposed
+            else _cast_from_lds(site, value, read)
         )
     if transposed and found.read and read not in found.read and _converts(site):
         return None  # as Triton does, where it stores the value for the other read alone
@@ -83,6 +85,8 @@ def through_lds(site: Site, node: ast.expr, layout: Layout, dot: ast.Call) -> Th
     if value not in uses:
         uses.add(value)
         site.demand_more()
+    if len(uses) == 1:
+        site.names.suggest(buffer[0], f"{value.id.lower()}_shared", 2, value.lineno)
     return Through(value, found.shared, read, stored, web, buffer)
 
 
@@ -254,7 +258,6 @@ def _variable(site: Site, value: ast.Name, web: Web, buffer: OperandBuffer, read
     state = site.state(web)
     if len(state.operands[buffer][read]) > 1 or _at_once(state, buffer):
         return variable(_operand_name(site.names, web, read))
-    site.names.suggest(buffer[0], f"{value.id.lower()}_shared", 2, value.lineno)
     return _read(site.hole, site.names, _buffer(site, variable(value.id), web, buffer), read)
 
 

@@ -29,7 +29,7 @@ from translator.rewrite.fresh_names import FreshNames
 from translator.rewrite.moved_bases import of_address, of_variable, reaches
 from translator.gluon.written import Written, addend, binary, indexed, method, name, operand, total
 from translator.layout.names import LayoutNames
-from translator.rewrite.relations import Wants, sliced
+from translator.rewrite.relations import NOT_READ, Wants, sliced
 from translator.rewrite.unit import Record
 from translator.rewrite.uniform_parts import address_of, found_with
 from translator.rewrite.writing import Emit, StateOf, Writing
@@ -94,7 +94,7 @@ def address_wants(address: Address, layout: Layout) -> Wants:
 def pointer_wants(addressing: Addressing, record: Record, node: ast.expr, layout: Layout, as_buffer: bool) -> Wants:
     """In which layouts an access in `layout` wants the parts of its pointers `node`; as_buffer: where they are base and offsets."""
     plan = plan_access(addressing, record, node) if as_buffer else None
-    return {node: layout} if plan is None else address_wants(plan[0], layout)
+    return {node: layout} if plan is None else {node: NOT_READ} | address_wants(plan[0], layout)
 
 
 def base_text(emit: Emit, address: Address) -> Written:

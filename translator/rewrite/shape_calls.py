@@ -120,7 +120,9 @@ def wants(writing: Writing, node: ast.Call, callee, given, want: Any) -> Wants:
     if step == "broadcast":
         return operands_in(facts, [data], fact, want)
     if step == "reshape":
-        return {data: _reshape_operand(facts, writing.cheap, home_of, node, data, fact, want)}
+        parent = _reshape_operand(facts, writing.cheap, home_of, node, data, fact, want)
+        model = _model(writing, node, data)
+        return {data: parent} | ({model: want} if model is not None and home_of(model) == want else {})
     if step == "permute":
         return permuted_wants(writing, node, data, _order(facts, node, callee, given, facts.tensor(data).rank), want)
     tensors = [a for a in given.values() if facts.tensor(a) is not None]
@@ -144,11 +146,10 @@ def _reshaped(writing: Writing, node: ast.Call, callee, given, want: Layout) -> 
 
 def _offer_operand(writing: Writing, node: ast.Call, data: ast.expr, layout: Layout, want: Layout) -> None:
     """`reshape(broadcast_to(y, shape), x.shape)`: what is reshaped lies as `x` does in that shape."""
-    facts = writing.facts
-    inner = callee_of(facts, data) if isinstance(data, ast.Call) else None
-    model = next((n.value for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr == "shape"), None)
-    if inner is None or inner.name != "broadcast_to" or not isinstance(model, ast.Name) or writing.home(model) != want:
+    facts, model = writing.facts, _model(writing, node, data)
+    if model is None or writing.home(model) != want:
         return
+    inner = callee_of(facts, data)
     made = bind(facts, data, inner)
     first = first_tensor(facts, made)
     rest = {str(i): a for i, a in enumerate(made.values()) if a is not first}
@@ -159,6 +160,16 @@ def _offer_operand(writing: Writing, node: ast.Call, data: ast.expr, layout: Lay
         writing.emit(model, want),
         _shape_text(facts, writing.emit, data, inner, rest, facts.tensor(data)),
     )
+
+
+def _model(writing: Writing, node: ast.Call, data: ast.expr) -> ast.Name | None:
+    """The `x` of `reshape(broadcast_to(y, shape), x.shape)` where what is reshaped has other shapes elsewhere."""
+    facts = writing.facts
+    inner = callee_of(facts, data) if isinstance(data, ast.Call) else None
+    if inner is None or inner.name != "broadcast_to" or varies(facts, node) or not varies(facts, data):
+        return None
+    model = next((n.value for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr == "shape"), None)
+    return model if isinstance(model, ast.Name) else None
 
 
 def _fit(writing: Writing, text: Written, own: Layout, want: Layout | None) -> Written:
