@@ -85,8 +85,10 @@ def through_lds(site: Site, node: ast.expr, layout: Layout, dot: ast.Call) -> Th
     if value not in uses:
         uses.add(value)
         site.demand_more()
-    if len(uses) == 1:
+    if len(uses) == 1 and not _at_once(state, buffer):
         site.names.suggest(buffer[0], f"{value.id.lower()}_shared", 2, value.lineno)
+        if len(state.operands[buffer]) > 1:
+            _buffer_name(site.fresh, state, buffer)
     return Through(value, found.shared, read, stored, web, buffer)
 
 
