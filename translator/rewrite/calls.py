@@ -251,7 +251,8 @@ def _creator(writing: Writing, node: ast.Call, callee: Callee, given, want):
     want = want or writing.home(node)
     layout = writing.names.spell(want)
     if not callee.row.template.takes_arguments:
-        return by_template(writing.record, callee.row, {"input": writing.emit(given["input"], want)})
+        texts = writing.texts(call_wants.creator_wants(writing, node, callee, given, want))
+        return by_template(writing.record, callee.row, {"input": texts[given["input"]]})
     return with_function(writing, node, callee, {}, of_row(callee.row, given, layout))
 
 

@@ -91,8 +91,13 @@ def wants(writing: Writing, node: ast.Call, callee, given: dict[str, ast.expr], 
     """In which layouts an access by a descriptor, wanted in `want`, wants row numbers and what is stored."""
     if callee.name == "make_tensor_descriptor":
         return {}
+    return _access_wants(writing, node, *_accessed(node, callee, given), want)
+
+
+def _access_wants(
+    writing: Writing, node: ast.Call, owner: ast.expr, kind: str, indices: list[ast.expr], value, want
+) -> Wants:
     facts = writing.facts
-    owner, kind, indices, value = _accessed(node, callee, given)
     if tdm.uses_data_mover(facts, writing.decided, origin_of(facts, owner)):
         rows = tdm_rows.wants(facts, node, indices) if kind in ("gather", "scatter") else {}
         return rows if value is None else rows | {value: writing.home(value)}
@@ -113,9 +118,8 @@ def _access(
     writing: Writing, node: ast.Call, owner: ast.expr, kind: str, indices: list[ast.expr], value, want
 ) -> Written:
     facts = writing.facts
-    fact = facts.fact(owner)
-    block = block_of(fact)
-    origin = origin_of(facts, owner)
+    block, origin = block_of(facts.fact(owner)), origin_of(facts, owner)
+    texts = writing.texts(_access_wants(writing, node, owner, kind, indices, value, want))
     if tdm.uses_data_mover(facts, writing.decided, origin):
         if kind in ("gather", "scatter"):
             layout = None if value is not None else _layout(facts, node, facts.tensor(node).shape, want)
@@ -127,7 +131,7 @@ def _access(
         tdm.check_offsets(facts, writing.record, origin, indices[0].elts)
         offsets = tdm.bounds_text(facts, writing.emit, indices[0])
         if value is not None:
-            text = writing.emit(value, writing.home(value))
+            text = texts[value]
             if facts.fact(value).dtype != block.dtype:
                 text = method(text, "to", attribute_of(writing.emit(owner), "dtype"))
             return tdm.store_text(writing, writing.emit(owner), offsets, text)
@@ -145,11 +149,11 @@ def _access(
     arguments = [writing.emit(owner)]
     if kind in ("gather", "scatter"):
         rows, column = indices
-        arguments += [writing.emit(rows, Slice(1, layout)), writing.emit(column)]
+        arguments += [texts[rows], writing.emit(column)]
     else:
         arguments += _offset_texts(writing.emit, indices[0], rank)
     if value is not None:
-        text = writing.emit(value, layout)
+        text = texts[value]
         if kind != "gather" and facts.fact(value).dtype != block.dtype:
             text = method(text, "to", f"{operand(writing.emit(owner))}[0].dtype.element_ty")
         arguments.append(text)

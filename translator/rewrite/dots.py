@@ -110,7 +110,7 @@ def _operand(site: Site, node: ast.expr, fact: TensorFact, element: str, layout:
     if DTYPE.get(fact.dtype) == ELEMENT[element]:
         before = invariant.operand_before_loop(site, node, layout, DTYPE)
         return before or moved_once.moved_operand(site, node, layout, dot)
-    home = layout if site.cheap(node) else site.home(node)
+    home = operand_wants(site, node, element, layout, dot)[node]
     text = fp8.cast(site, site.emit(node, home), fact.dtype, _TRITON.get(element, ""), f"gl.{ELEMENT[element]}")
     return text if home == layout else site.convert(text, layout)
 

@@ -154,7 +154,7 @@ class FunctionRewriter(Assignments):
         self.settle_home(web, layout)
 
     def demand_more(self) -> None:
-        """Not all demands are met yet: one more round is needed."""
+        """Not all demands are met yet: one more walk is needed."""
         self.demanded.again = True
 
     def shown(self, text: str) -> str:

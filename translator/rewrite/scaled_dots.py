@@ -44,11 +44,7 @@ def emit_dot_scaled(site: Site, node: ast.Call, given: dict[str, ast.expr], want
                 "pack along K",
             )
     made = scaled_product(site.facts, node)
-    if made is not None:
-        text, result = _native(site, made, given)
-    else:
-        formats = [_constant(site.facts, given[k]) for k in ("lhs_format", "rhs_format")]
-        text, result = _upcast(site, node, given, formats)
+    text, result = _native(site, made, given) if made is not None else _upcast(site, node, given)
     return text if want is None or want == result else site.convert(text, want)
 
 
@@ -62,7 +58,7 @@ def dot_scaled_wants(site: Site, node: ast.Call, given: dict[str, ast.expr]) -> 
     else:
         op = _placed_dot(site.facts, node)
         result, types = op.results[0].layout, [t for t in op.operands if isinstance(t.layout, DotOperand)]
-        formats = [_constant(facts, given[k]) for k in ("lhs_format", "rhs_format")]
+        formats = _formats(facts, given)
         reads = _read_late(site, given, formats)[1] if isinstance(result, Wmma) else {}
         for side, fmt, ty in zip(("lhs", "rhs"), formats, types):
             scale, matrix = given.get(f"{side}_scale"), isinstance(ty.layout.root, (Mfma, Wmma))
@@ -72,6 +68,10 @@ def dot_scaled_wants(site: Site, node: ast.Call, given: dict[str, ast.expr]) -> 
                 wants[scale] = site.home(scale)
     acc = given.get("acc")
     return wants | ({acc: result} if acc is not None and not callees.is_none(facts, acc) else {})
+
+
+def _formats(facts: FunctionFacts, given: dict[str, ast.expr]) -> list[str]:
+    return [_constant(facts, given[k]) for k in ("lhs_format", "rhs_format")]
 
 
 def _placed_dot(facts: FunctionFacts, node: ast.Call):
@@ -121,15 +121,16 @@ def instruction(writing: Writing, made: ScaledProduct, a: Side, b: Side, acc: Wr
     return call(f"{module}.{function}", *a, formats[0], *b, formats[1], acc, *registers(writing, made.result))
 
 
-def _upcast(site: Site, node, given, formats) -> tuple[Written, Layout]:
+def _upcast(site: Site, node, given) -> tuple[Written, Layout]:
     """Both operands brought to the 16-bit type of Triton's dot, scaled, then an ordinary matrix instruction."""
+    formats, wants = _formats(site.facts, given), dot_scaled_wants(site, node, given)
     op = _placed_dot(site.facts, node)
     result = op.results[0].layout
     types = [t for t in op.operands if isinstance(t.layout, DotOperand)]
     first, reads = _read_late(site, given, formats) if isinstance(result, Wmma) else ("", {})
     texts = []
     for side, fmt, ty, axis in zip(("lhs", "rhs"), formats, types, (1, 0)):
-        texts.append(_operand(site, given, side, fmt, ty, axis, reads.get(side), first == side))
+        texts.append(_operand(site, given, wants, side, fmt, ty, axis, reads.get(side), first == side))
     acc = _accumulator(site, node, given, result)
     if not isinstance(result, (Mfma, Wmma)):
         return call("gl.dot_fma", *texts, acc), result
@@ -173,11 +174,11 @@ def _moves(facts: FunctionFacts, is_cheap: Cheap, staged: Container[ast.AST], sc
 
 
 def _operand(
-    site: Site, given, side: str, fmt: str, ty, axis: int, read: TileRead | None, behind_move: bool
+    site: Site, given, wants: Wants, side: str, fmt: str, ty, axis: int, read: TileRead | None, behind_move: bool
 ) -> Written:
     """One operand in the element type and layout of the dot, upcast in the lanes that multiply it.
 
-    read: how its tile is read from LDS here; behind_move: after its scales have been moved.
+    wants: in which layouts; read: how its tile is read from LDS here; behind_move: after its scales have been moved.
     """
     node, scale = given[side], given.get(f"{side}_scale")
     fact = site.facts.tensor(node)
@@ -189,7 +190,7 @@ def _operand(
         site.names.suggest(source, f"{node.id.lower()}_operand", 1, node.lineno)
         value = site.hole(Named(node.id)) if behind_move else read.text(site, source, Named(node.id))
     else:
-        value = operand(site.emit(node, source if matrix else site.home(node)))
+        value = operand(site.emit(node, wants[node]))
     if not packed and fact.dtype in BYTES:  # 8-bit floats carried as bytes
         float8 = {"e4m3": "float8e4nv", "e5m2": "float8e5"}[fmt]
         value = method(value, "to", f"gl.{float8}", "bitcast=True")
@@ -204,7 +205,7 @@ def _operand(
     groups = (
         _groups(site.facts, ty, axis, size) if matrix else site.facts.default_layout(_grouped(ty.shape, axis, size))
     )
-    scale_text = site.emit(scale, site.home(scale))
+    scale_text = site.emit(scale, wants[scale])
     arguments = [value, scale_text, dtype, str(size), site.names.spell(ty.layout), site.names.spell(groups)]
     name, text = f"scale_{side}", _SCALE
     if matrix and scales.dtype in BYTES:

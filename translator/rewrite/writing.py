@@ -43,7 +43,7 @@ PermutedTile = Callable[[ast.expr, tuple[int, ...], Layout], Written | None]
 
 @dataclass(frozen=True)
 class Writing:
-    """One round of writing one function: what is known and decided, what the round has used so far, how parts are written, where
+    """Writing one function: what is known and decided, what has been used so far, how parts are written, where
     values lie."""
 
     facts: FunctionFacts
