@@ -56,7 +56,8 @@ def writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 TWO_USES = """\
-    offs = tl.arange(0, BLOCK)
+    start = tl.arange(0, BLOCK)
+    offs = start * 2
     x = tl.load(x_ptr + offs[:, None] * N + offs[None, :])
     tl.store(y_ptr + offs[:, None] * N + offs[None, :], x)
 """
@@ -67,6 +68,7 @@ def test_each_use_has_its_layout_and_the_first_the_name(writes_nothing, tmp_path
     rewriter.find_layouts()
     ((rows, columns),) = layouts(rewriter, "offs")
     assert (rows.dim, columns.dim) == (1, 0) and rows.parent == columns.parent
+    assert layouts(rewriter, "start") == [[rows, columns]]
 
 
 CHAIN = """\
@@ -130,7 +132,7 @@ def test_a_use_that_the_walk_did_not_foresee_is_refused_with_its_place(monkeypat
     with pytest.raises(TranslationError) as refused:
         rewriter_of(body, tmp_path).rewrite()
     why = refused.value.diagnostics[0].why
-    assert "`cols`: line 11 wants it in gl.SliceLayout(1, " in why and "a bug in gluonize" in why
+    assert "`cols`: line 12 wants it in gl.SliceLayout(1, " in why and "a bug in gluonize" in why
 
 
 def test_the_first_unforeseen_use_is_told():
