@@ -38,6 +38,12 @@ def is_descriptor(fact: Any) -> bool:
 
 
 def callee_of(facts: FunctionFacts, node: ast.Call) -> Callee | None:
+    if node not in facts.known_callees:
+        facts.known_callees[node] = _callee_of(facts, node)
+    return facts.known_callees[node]
+
+
+def _callee_of(facts: FunctionFacts, node: ast.Call) -> Callee | None:
     fact = facts.fact(node.func)
     owner = None
     if isinstance(fact, MethodFact) and is_descriptor(fact.owner):

@@ -83,6 +83,7 @@ class FunctionFacts:
         self.signs: dict[tuple[ast.AST, bool], Any] = {}
         self._branches: dict[ast.AST, list[ast.If]] | None = None
         self._taken: dict[ast.AST, bool] = {}
+        self.known_callees: dict[ast.Call, Any] = {}  # of translator.facts.callees
         self._find_callee = find_callee
         self._callees: dict[ast.Call, tuple[FunctionFacts | None, dict[str, ast.expr]]] = {}
 

@@ -1,4 +1,4 @@
-"""What the layouts of variables are found from: each use wants its variable in one. A function is gone through until no use adds to that.
+"""What the layouts of variables are found from: each use wants its variable in one. A function is walked until no use adds to that.
 
 The first layout that is wanted, by the place of its use, is the one that keeps the author's name. A use that asks again changes nothing;
 a round in which nothing is new has found the layouts. What asks anew in every round contradicts itself: two uses are named.
@@ -58,7 +58,7 @@ class Demand:
 
 @dataclass
 class Round:
-    """What one round of going through a function has added. again: something else than a use asks for one more."""
+    """What going through a function once has added. again: something else than a use asks for one more."""
 
     added: list[Demand] = field(default_factory=list)
     again: bool = False
@@ -77,6 +77,13 @@ class Round:
         """The use of `variable` at `place` needs it moved to `layout`."""
         if wanted.demand_converted(layout, place):
             self.added.append(Demand(variable, wanted, layout, place))
+
+    def unforeseen(self, first_line: int = 1) -> str:
+        """The first use, where layouts were settled, that wants another one all the same; "" for none. first_line: as below."""
+        for found in self.added:
+            place = f"line {found.place[0] + first_line - 1}"
+            return f"`{found.variable}`: {place} wants it in {constructor(found.layout)}, which was not found before: a bug in gluonize"
+        return "something else than a use asks for another layout: a bug in gluonize" if self.again else ""
 
     def contradiction(self, first_line: int = 1) -> str:
         """Two uses that want one variable in different layouts, in a round that should have added nothing; "" for none.

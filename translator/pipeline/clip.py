@@ -28,6 +28,7 @@ from translator.pipeline.loop import PipelinedLoop
 from translator.rewrite.addresses import Term
 from translator.rewrite.pointers import scalar_text, term_text
 from translator.gluon.written import Written, addend, binary, call, operand, total
+from translator.rewrite.relations import Wants, operands_in, sliced
 from translator.rewrite.uniform_parts import is_integer, taken_apart
 from translator.rewrite.writing import Writing
 from translator.ttgir.layouts import Layout
@@ -59,6 +60,10 @@ class Clip:
         limit = call("gl.where", end, left, "0") if self.ends else left
         return binary(term_text(writing.facts, writing.emit, self.steady, layout), "<", limit)
 
+    def wants(self, writing: Writing, layout: Layout) -> Wants:
+        """In which layouts its parts are wanted."""
+        return {self.steady.node: sliced(layout, self.steady.axes)}
+
 
 @dataclass(frozen=True)
 class Bounded:
@@ -75,6 +80,10 @@ class Bounded:
         end = counts.condition(writing.emit, self.loop, self.loop.round.at)
         below = operand(writing.operand_in(self.below, writing.facts.tensor(self.node), layout))
         return binary(below, "<", call("gl.where", end, writing.emit(self.bound), "-(2**31)"))
+
+    def wants(self, writing: Writing, layout: Layout) -> Wants:
+        """In which layouts its parts are wanted."""
+        return operands_in(writing.facts, [self.below], writing.facts.tensor(self.node), layout)
 
 
 @dataclass(frozen=True)

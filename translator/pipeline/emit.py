@@ -67,9 +67,7 @@ def emit_statement(site: LoopSite, loop: PipelinedLoop, s: ast.stmt) -> None:
         return
     _consumer_statement(site, s)
     site.edits.insert_behind(s, [f"{name} = {read}" for name, (load, read) in loop.round.permuted.items() if load is s])
-    choices = site.decided.choices
-    late, early = choices.asks("copy-order", "after-reads"), choices.asks("load-order", "before-reads")
-    before, after = _group(site.facts, loop, s, late, early)
+    before, after = fetched_at(site.decided.choices, loop, s)
     start, end = site.facts.source.span(s)
     if before:
         site.edits.append(
@@ -111,9 +109,7 @@ def _consumer_statement(site: LoopSite, s: ast.stmt) -> None:
     site.plain(s)
 
 
-def _group(
-    facts: FunctionFacts, loop: PipelinedLoop, s: ast.stmt, late: bool, early: bool
-) -> tuple[list[Ring], list[Ring]]:
+def fetched_at(choices: Choices, loop: PipelinedLoop, s: ast.stmt) -> tuple[list[Ring], list[Ring]]:
     """(what is fetched before `s`, what is fetched after it) for the run of load statements that it belongs to.
 
     Copies go before the run: LDS is read while they are in flight; late: behind it, so that reads do not wait for room in the queue
@@ -122,6 +118,7 @@ def _group(
     """
     if loop.plan.once:
         return [], []
+    late, early = choices.asks("copy-order", "after-reads"), choices.asks("load-order", "before-reads")
     first, last = run_of_loads(loop.plan, s)
     run = loop.plan.atoms[first : last + 1]
     rings = [ring for ring in loop.rings if ring.load.statement in run and ring not in loop.early]
@@ -392,4 +389,4 @@ def _block(lines: list[str], indent: str) -> str:
     return "".join((indent + line.replace("\n", "\n" + indent) if line else "") + "\n" for line in lines)
 
 
-__all__ = ["announce", "emit_around", "emit_body", "emit_statement"]
+__all__ = ["announce", "emit_around", "emit_body", "emit_statement", "fetched_at"]

@@ -7,7 +7,7 @@ mask does not leave out what lies past the loop's end, they get the end as a mas
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from translator.facts.function import FunctionFacts
@@ -85,6 +85,7 @@ class _Called:
 
     frame: Frame
     kernel: KernelFacts
+    known_callees: dict[ast.Call, Any] = field(default_factory=dict)
 
     def fact(self, node: ast.AST) -> Any:
         return self.frame.fact(node)

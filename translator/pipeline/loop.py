@@ -49,15 +49,16 @@ class Ring:
 
 @dataclass
 class LoopRound:
-    """What writing a loop has come to: each round of it begins anew, and what is there after the last one stays.
+    """What writing a loop has come to. The walks that look for layouts, and then the writing, each begin anew; what is wanted in more
+    than one layout stays.
 
-    rings: of the loads, in the layouts that are wanted. wanted: the names of those in another layout that this round reads. at: the
+    rings: of the loads, in the layouts that are wanted. wanted: the names of those in another layout that is read now. at: the
     index of the tile that is being fetched. before, top, end, after: what stands around the author's statements, before the loop,
     at the top and at the end of the body, behind the loop; waits: those at the top; copies_again: what fills the slots behind the
     last read; prefetched: the body whose operands are read one iteration ahead; tree: all of it, when it is final. hidden: whether
     matrix instructions follow the copies into a slot that is filled again; late_read: what a compute stage reads from LDS, which
     it must not. permuted: variable -> (load statement, how the permuted tile is read) of tiles that are read in two ways;
-    permuted_now: those of this round.
+    permuted_now: those that are read now.
     """
 
     rings: list[Ring] = field(default_factory=list)
@@ -240,13 +241,15 @@ class Held:
         return self.ring.load.staged.source
 
     def text(self, site: Site, layout: Layout) -> Written:
-        ring = self.ring if layout == self.layout else self._again(site, layout)
+        ring = self.ring_in(site, layout)
         tile = name((ring or self.ring).next)
         tile = tile if self.loop.only_holds else indexed(tile, "0")
         return tile if ring is not None else site.convert(tile, layout)
 
-    def _again(self, site: Site, layout: Layout) -> Ring | None:
-        """The same load in `layout`, where Triton makes it there too and moving costs more; else None."""
+    def ring_in(self, site: Site, layout: Layout) -> Ring | None:
+        """What has the tiles in `layout`: the same load again where Triton makes it there too and moving costs more; else None."""
+        if layout == self.layout:
+            return self.ring
         load, rings = self.ring.load, self.loop.rings
         fact = site.facts.tensor(load.call)
         if (

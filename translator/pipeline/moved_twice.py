@@ -52,12 +52,10 @@ def start_lines(site: LoopSite, ahead: Web) -> list[str]:
         return [f"{ahead.name} = {site.emit(made.value)}"]
     state = site.state(ahead)
     if state.split is not None:
-        return [
-            line.text
-            for line in pointer_variables.assign(
-                site, site.addressing, made, state, None if state.variants else site.web_home(ahead)
-            )
-        ] or ["pass"]
+        default = site.facts.default_layout
+        layouts = state.variants or [site.web_home(ahead) or default(site.facts.tensor(made.value).shape)]
+        lines = pointer_variables.assign(site, site.addressing, made, state, layouts)
+        return [line.text for line in lines] or ["pass"]
     return [f"{site.variant_name(state, layout)} = {site.emit(made.value, layout)}" for layout in state.variants]
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 
+from translator.facts.syntax import target_of
 from translator.facts.webs import UnrolledLoop
 from translator.gluon.written import Written
-from translator.pipeline.emit import announce, emit_around, emit_body, emit_statement
-from translator.pipeline.loop import permuted_read, read_where_used
+from translator.pipeline import slices
+from translator.pipeline.emit import announce, emit_around, emit_body, emit_statement, fetched_at
+from translator.pipeline.loop import PipelinedLoop, Ring, permuted_read, read_where_used
 from translator.pipeline.loop_site import LoopSite
 from translator.pipeline.passes import finish_loop
+from translator.pipeline.producer import Producer
 from translator.pipeline.prepare import prepare
 from translator.pipeline.twins import Planning
 from translator.pipeline.unneeded import unneeded
@@ -64,6 +67,43 @@ class PipelinedFunction(FunctionRewriter):
         for loop in [loop for loop in self.written_loops if loop.plan.loop in inside]:
             finish_loop(self.loop_site, loop)
             self.written_loops.remove(loop)
+
+    def ask_statement(self, s: ast.stmt) -> None:
+        if s in self.of_loops.pipelined and not isinstance(s, UnrolledLoop):
+            self.ask_loop(self.of_loops.pipelined[s], s)
+            return
+        if (loop := self.of_loops.statements.get(s)) is None:
+            super().ask_statement(s)
+            return
+        own = loop.ahead_of.get(s)
+        if loop.sliced is not None and s is loop.sliced.statement:
+            self.ask_all(slices.wants(self.site, loop.sliced))
+        elif own is None:
+            super().ask_statement(s)
+        else:
+            if self.facts.webs.of_definition[(s, target_of(s).id)] in loop.plan.on_both_sides:
+                super().ask_statement(s)
+            super().ask_statement(own)
+        for rings in fetched_at(self.unit.decided.choices, loop, s):
+            self.ask_fetches(loop, rings)
+
+    def ask_fetches(self, loop: PipelinedLoop, rings: list[Ring]) -> None:
+        producer = Producer(self.writing, self.addressing, self.holes, loop)
+        for ring in rings:
+            self.ask_all(producer.wants(ring))
+
+    def ask_loop(self, loop: PipelinedLoop, s: ast.For) -> None:
+        """What a pipelined loop wants: its body, and in front of it the first tiles, with what their addresses need."""
+        loop.round.begin()
+        super().ask_statement(s)
+        self.demanded.again |= loop.round.finish()
+        for atom in loop.plan.atoms:
+            if atom in loop.ahead_of:
+                super().ask_statement(loop.ahead_of[atom])
+            self.ask_fetches(loop, [ring for ring in loop.rings if ring.load.statement is atom])
+        started = [ahead.definitions[0].node for _, ahead in loop.doubled]
+        for moved in (*loop.plan.rolled_back, *started):
+            super().ask_statement(moved)
 
     def statement(self, s: ast.stmt) -> None:
         if (loop := self.of_loops.statements.get(s)) is not None:

@@ -17,6 +17,7 @@ from translator.rewrite.accesses import STREAMED, both_masks, streams_load
 from translator.rewrite.addresses import Addressing
 from translator.rewrite.gluon_modules import async_module
 from translator.gluon.written import Written, binary, name, operand
+from translator.rewrite.relations import Wants, operands_in
 from translator.rewrite.unit import Record
 from translator.rewrite.writing import Convert, Writing
 
@@ -116,6 +117,19 @@ class Producer:
             waiting = f"{ring.next}[1:]" if slot == loop.free else ring.next
             return f"{ring.next} = {waiting} + ({text},)"
         return f"{ring.next} = {text}"
+
+    def wants(self, ring: Ring) -> Wants:
+        """In which layouts the fetch of a tile wants the parts of its address and its masks; offsets of descriptors are scalars."""
+        facts, source = self.writing.facts, ring.load.staged.source
+        callee = callees.callee_of(facts, ring.fetch)
+        given = callees.bind(facts, ring.fetch, callee)
+        if ring.load.tile is not None or callee.owner is not None:
+            return {}
+        as_buffer, masks = callees.is_plain_access(facts, ring.fetch, given), ("mask", "other")
+        record = self.writing.record
+        wants = pointers.pointer_wants(self.addressing, record, given["pointer"], source, as_buffer)
+        fact = facts.tensor(ring.load.call)
+        return wants | operands_in(facts, [a for k, a in given.items() if k in masks], fact, source)
 
     def _masks(self, ring: Ring, given: dict[str, ast.expr], condition: Written | None, use_buffer: bool) -> list[str]:
         """The arguments of a fetch that say which elements it leaves out, and what these are."""

@@ -32,6 +32,7 @@ from translator.pipeline.body import StagePlan, Statements
 from translator.pipeline.plan import PipelinePlan
 from translator.facts import callees
 from translator.rewrite import dots, packed_scales, scaled_dots
+from translator.rewrite.relations import Wants
 from translator.rewrite.site import Site
 from translator.facts.webs import Web
 from translator.rewrite.writing import StateOf
@@ -193,6 +194,17 @@ def take_apart(facts: FunctionFacts, state_of: StateOf, sliced: SlicedDot) -> li
 
 def _result(facts: FunctionFacts, sliced: SlicedDot) -> Layout:
     return sliced.product.result if sliced.product is not None else products.DotPlan(facts, sliced.dot).result
+
+
+def wants(site: Site, sliced: SlicedDot) -> Wants:
+    """What the dot's statement wants of operands that are not cut; the others are read from LDS in parts."""
+    whole = [which for which in (0, 1) if sliced.parts[which] == 1]
+    if (scaled := sliced.product) is not None:
+        return {n: l for which in whole for n, l in packed_scales.wants(site, scaled, which).items()}
+    made = products.DotPlan(site.facts, sliced.dot)
+    operands = (made.a, made.a_element, made.a_layout), (made.b, made.b_element, made.b_layout)
+    own = [dots.operand_wants(site, *operands[which], sliced.dot) for which in whole]
+    return {node: layout for wanted in own for node, layout in wanted.items()}
 
 
 def accumulate(site: Site, sliced: SlicedDot) -> list[Written]:

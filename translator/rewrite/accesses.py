@@ -14,6 +14,7 @@ from translator.rewrite.call_text import Called, Texts, with_function
 from translator.facts.callees import Callee, bind, callee_of, is_absent, is_empty, is_none, is_plain_access, is_zero
 from translator.facts.read_once import read_once
 from translator.rewrite.costs import loaded_again, small_load
+from translator.rewrite.relations import Wants, operands_in
 from translator.rewrite.run_time import as_tensor, may_be_fixed
 from translator.rewrite.statements import statement_of
 from translator.rewrite.writing import HomeOf, Writing
@@ -26,6 +27,10 @@ STREAMED = '".cs"'
 _OTHER_SIGN = {("atomic_add", f"int{bits}"): f"uint{bits}" for bits in (32, 64)} | {
     (f"atomic_{name}", f"uint{bits}"): f"int{bits}" for name in ("and", "or", "xor", "xchg") for bits in (32, 64)
 }
+
+
+_ATOMIC_OPS = ("tt.atomic_rmw", "tt.atomic_cas", "tt.atomic_load", "tt.atomic_store", "amdg.buffer_atomic_rmw")
+_ATOMIC_OPERANDS = ("pointer", "val", "value", "cmp", "mask")
 
 
 def access_layout(
@@ -49,17 +54,17 @@ def emit_load(writing: Writing, addressing: Addressing, call: Called, want: Layo
     if facts.tensor(pointer) is None:
         return _with_mask(writing, node, callee, given, {}, exists)
     streamed = streams_load(writing, node)
-    want = want or writing.home(node)
-    if small_load(facts, writing.cheap, node) and want != writing.home(node) and not loaded_again(facts, node, want):
-        return writing.convert(emit_load(writing, addressing, call, writing.home(node)), want)
+    wanted = want or writing.home(node)
+    want = loaded_in(writing, node, wanted)
+    if want != wanted:
+        return writing.convert(emit_load(writing, addressing, call, want), wanted)
     access = None
     if is_plain_access(facts, node, given):
         access = pointers.access_of(writing, addressing, pointer, want)
     fact = facts.tensor(node)
     rest = {k: v for k, v in given.items() if k in ("mask", "other")}
     if access is None:
-        children = {pointer: writing.emit(pointer, want)}
-        children.update({a: writing.operand_in(a, fact, want) for a in rest.values()})
+        children = writing.texts(operands_in(facts, [pointer, *rest.values()], fact, want), fact)
         more = (keyword("cache_modifier", STREAMED),) if streamed else ()
         return _with_mask(writing, node, callee, given, children, exists, more)
     writing.record.reaches(access.root)
@@ -83,6 +88,26 @@ def emit_load(writing: Writing, addressing: Addressing, call: Called, want: Layo
     elif streamed:
         arguments.append(keyword("cache", STREAMED))
     return called(f"{module}.buffer_load", *arguments)
+
+
+def loaded_in(writing: Writing, node: ast.Call, want: Layout | None) -> Layout:
+    """The layout in which a load is made that is wanted in `want`."""
+    home = writing.home(node)
+    if want in (None, home) or not small_load(writing.facts, writing.cheap, node):
+        return want or home
+    return want if loaded_again(writing.facts, node, want) else home
+
+
+def load_wants(writing: Writing, addressing: Addressing, call: Called, want: Layout | None) -> Wants:
+    """In which layouts a load, wanted in `want`, wants its arguments."""
+    facts, node, given = writing.facts, call.node, call.given
+    pointer = given["pointer"]
+    if facts.tensor(pointer) is None:
+        return dict.fromkeys(given.values())
+    layout, as_buffer = loaded_in(writing, node, want), is_plain_access(facts, node, given)
+    rest = [a for k, a in given.items() if k in ("mask", "other")]
+    wants = pointers.pointer_wants(addressing, writing.record, pointer, layout, as_buffer)
+    return wants | operands_in(facts, rest, facts.tensor(node), layout)
 
 
 def streams_load(writing: Writing, node: ast.Call) -> bool:
@@ -132,15 +157,12 @@ def emit_store(writing: Writing, addressing: Addressing, call: Called, alone: bo
     fact = facts.tensor(pointer)
     if fact is None:
         return with_function(writing, node, callee, {})
-    as_buffer = is_plain_access(facts, node, given)
-    rows = copied_stores.rows_of(writing, value, fact) if as_buffer and alone else None
-    layout = rows or access_layout(facts, writing.home, node, pointer, ("tt.store",))
+    as_buffer, rows, layout = _stored_in(writing, call, alone)
     writing.names.suggest(layout, _store_role(facts, pointer), 2, node.lineno)
     access = pointers.access_of(writing, addressing, pointer, layout) if as_buffer else None
     if access is None:
-        children = {
-            a: writing.operand_in(a, fact, layout) for k, a in given.items() if k in ("pointer", "value", "mask")
-        }
+        own = [a for k, a in given.items() if k in ("pointer", "value", "mask")]
+        children = writing.texts(operands_in(facts, own, fact, layout), fact)
         more = (keyword("cache_modifier", STREAMED),) if _streams(writing, given) else ()
         return with_function(writing, node, callee, children, more)
     writing.record.reaches(access.root)
@@ -167,6 +189,27 @@ def emit_store(writing: Writing, addressing: Addressing, call: Called, alone: bo
     elif _streams(writing, given):
         arguments.append(keyword("cache", STREAMED))
     return called(f"{module}.buffer_store", *arguments)
+
+
+def _stored_in(writing: Writing, call: Called, alone: bool) -> tuple[bool, Layout | None, Layout]:
+    """(whether a store may be a buffer operation, the rows in which copies make it, its layout)."""
+    facts, node, given = writing.facts, call.node, call.given
+    as_buffer, pointer = is_plain_access(facts, node, given), given["pointer"]
+    rows = copied_stores.rows_of(writing, given["value"], facts.tensor(pointer)) if as_buffer and alone else None
+    return as_buffer, rows, rows or access_layout(facts, writing.home, node, pointer, ("tt.store",))
+
+
+def store_wants(writing: Writing, addressing: Addressing, call: Called, alone: bool) -> Wants:
+    """In which layouts a store wants its arguments."""
+    facts, given = writing.facts, call.given
+    pointer, value = given["pointer"], given["value"]
+    fact = facts.tensor(pointer)
+    if fact is None:
+        return dict.fromkeys(given.values())
+    as_buffer, rows, layout = _stored_in(writing, call, alone)
+    wants = pointers.pointer_wants(addressing, writing.record, pointer, layout, as_buffer)
+    wants |= operands_in(facts, [value, *(a for k, a in given.items() if k == "mask")], fact, layout)
+    return wants | {value: None} if rows is not None and wants[pointer] != layout else wants
 
 
 def _streams(writing: Writing, given) -> bool:
@@ -200,47 +243,66 @@ def emit_atomic(writing: Writing, addressing: Addressing, call: Called, want: La
     fact = facts.tensor(pointer)
     if fact is None:
         return with_function(writing, node, callee, {})
-    names = ("tt.atomic_rmw", "tt.atomic_cas", "tt.atomic_load", "tt.atomic_store", "amdg.buffer_atomic_rmw")
-    layout = access_layout(facts, writing.home, node, pointer, names)
+    layout = access_layout(facts, writing.home, node, pointer, _ATOMIC_OPS)
     writing.names.suggest(layout, _store_role(facts, pointer).replace("_store", "_atomic"), 3, node.lineno)
-    children = {
-        a: writing.operand_in(a, fact, layout)
-        for k, a in given.items()
-        if k in ("pointer", "val", "value", "cmp", "mask")
-    }
-    text = _buffer_atomic(writing, addressing, call, fact, layout) or with_function(writing, node, callee, children)
+    text = _buffer_atomic(writing, addressing, call, fact, layout)
+    if text is None:
+        operands = operands_in(facts, [a for k, a in given.items() if k in _ATOMIC_OPERANDS], fact, layout)
+        text = with_function(writing, node, callee, writing.texts(operands, fact))
     return text if want is None or want == layout else writing.convert(text, want)
 
 
-def _buffer_atomic(
-    writing: Writing, addressing: Addressing, call: Called, fact: TensorFact, layout: Layout
-) -> Written | None:
-    """The atomic as a buffer operation, where Triton's own passes make it one; they leave out extremes that are signed or fp64.
+def atomic_wants(writing: Writing, addressing: Addressing, call: Called) -> Wants:
+    """In which layouts an atomic operation wants its arguments."""
+    facts, given = writing.facts, call.given
+    pointer = given["pointer"]
+    fact = facts.tensor(pointer)
+    if fact is None:
+        return dict.fromkeys(given.values())
+    layout = access_layout(facts, writing.home, call.node, pointer, _ATOMIC_OPS)
+    as_buffer = _may_be_buffer_atomic(writing, call, fact)
+    wants = pointers.pointer_wants(addressing, writing.record, pointer, layout, as_buffer)
+    rest = [a for k, a in given.items() if k in _ATOMIC_OPERANDS and a is not pointer]
+    return wants | operands_in(facts, rest, fact, layout)
 
-    Of the latter the instruction is another function, so it is used only where it is asked for.
+
+def _may_be_buffer_atomic(writing: Writing, call: Called, fact: TensorFact) -> bool:
+    """Whether an atomic is a buffer operation where its pointers allow it: where Triton's own passes make it one; they leave out
+    extremes that are signed or fp64. Of the latter the instruction is another function, so it is used only where it is asked for.
     """
-    facts = writing.facts
-    node, callee, given = call.node, call.callee, call.given
+    facts, callee = writing.facts, call.callee
     instruction = (
         writing.decided.choices.asks("fp64-extremes", "instruction") and facts.kernel.target.buffer_fp64_extremes
     )
     extremes = ("int32", "int64", "fp64") if instruction else ("int32", "int64")
     extreme = callee.name in ("atomic_max", "atomic_min") and fact.pointee in extremes
-    if not extreme and not any((*facts.path, v) in facts.kernel.buffer_atomics for v in facts.visits(node)):
-        return None
-    types = callee.row.buffer_types
-    bf16 = callee.name == "atomic_add" and fact.pointee == "bf16"  # cdna4's function alone takes it, on any target
-    if fact.pointee not in types and not bf16:
+    if not extreme and not any((*facts.path, v) in facts.kernel.buffer_atomics for v in facts.visits(call.node)):
+        return False
+    return fact.pointee in callee.row.buffer_types or _is_bf16_add(callee, fact)
+
+
+def _is_bf16_add(callee: Callee, fact: TensorFact) -> bool:
+    """Whether it is the one that cdna4's function alone takes, on any target."""
+    return callee.name == "atomic_add" and fact.pointee == "bf16"
+
+
+def _buffer_atomic(
+    writing: Writing, addressing: Addressing, call: Called, fact: TensorFact, layout: Layout
+) -> Written | None:
+    """The atomic as a buffer operation; None where it is none."""
+    facts = writing.facts
+    node, callee, given = call.node, call.callee, call.given
+    if not _may_be_buffer_atomic(writing, call, fact):
         return None
     access = pointers.access_of(writing, addressing, given["pointer"], layout)
     if access is None:
         return None
     writing.record.reaches(access.root)
-    if extreme and fact.pointee == "fp64":
+    if callee.name in ("atomic_max", "atomic_min") and fact.pointee == "fp64":
         writing.record.explain(
             f"{callee.name} of fp64 is the instruction's own: a NaN in memory gives way to a number, -0.0 and 0.0 are equal"
         )
-    module = writing.record.amd("cdna4" if bf16 else "cdna3")
+    module = writing.record.amd("cdna4" if _is_bf16_add(callee, fact) else "cdna3")
     base, value = access.base, writing.operand_in(given["val"], fact, layout)
     own = facts.fact(given["val"])
     fixed = may_be_fixed(facts, given["val"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 from translator.facts import callees
 from translator.facts.definitions import assigned_fact, keeps
@@ -73,20 +72,6 @@ class Assignments(Expressions):
             names += [self.variant_name(state, layout) for layout in state.variants]
         return [f"{other} = {name}" for other in names if other != name]
 
-    def target_wants(self, s: ast.stmt, target: ast.AST) -> Any:
-        if isinstance(target, (ast.Tuple, ast.List)):
-            return tuple(self.target_wants(s, e) for e in target.elts)
-        if isinstance(target, ast.Name):
-            web = self.facts.webs.of_definition.get((s, target.id))
-            if web is None:
-                return None
-            state = self.state(web)
-            state.cheap = False
-            if state.home is None:
-                state.home = self.web_home(web)
-            return state.home
-        return None
-
     def conversions_after(self, s: ast.stmt, target: ast.AST) -> list[str]:
         if not isinstance(target, ast.Name):
             return []
@@ -147,7 +132,7 @@ class Assignments(Expressions):
                 return self.offsets(s, state)
             layouts = self.layouts_of(state, s)
             return [
-                Assigned(self.variant_of(state, layout, layouts), self.operand_in(s.value, fact, layout), sign)
+                Assigned(self.variant_of(state, layout, layouts), self.writing.operand_in(s.value, fact, layout), sign)
                 for layout in layouts
             ]
         if isinstance(fact, TensorFact) and fact.is_pointer and self.state(web).split is not None:
@@ -156,17 +141,7 @@ class Assignments(Expressions):
 
     def offsets(self, s: ast.stmt, state: WebState) -> list[Assigned]:
         """The assignment of a pointer variable that is base and offsets."""
-        home = None if state.variants else self.web_home(state.web)
-        return pointer_variables.assign(self.writing, self.addressing, s, state, home)
-
-    def layouts_of(self, state: WebState, s: ast.stmt) -> list[Layout]:
-        """The layouts in which a tensor is assigned."""
-        if state.cheap:
-            return state.variants or [self.web_home(state.web) or self.home(s.value)]
-        if state.home is None:
-            own = self.home(s.value) if not isinstance(s, ast.AugAssign) else None
-            state.home = self.web_home(state.web) or own
-        return [state.home]
+        return pointer_variables.assign(self.writing, self.addressing, s, state, self.split_layouts(s, state))
 
     def variant_of(self, state: WebState, layout: Layout, layouts: list[Layout]) -> str:
         """What the variable is called in one of the layouts in which it is assigned."""
@@ -209,7 +184,7 @@ class Assignments(Expressions):
             dot = calls.accumulated_dot(self.site, s, variant, layout)
             if dot is not None:
                 return Assigned(variant, dot).text
-            value = self.operand_in(s.value, fact, layout)
+            value = self.writing.operand_in(s.value, fact, layout)
         elif (unscaled := self.unscaled.get(s)) is not None:
             parts = {unscaled.product: written.name(unscaled.name), unscaled.scale: self.emit(unscaled.scale)}
             value = self.splice(s.value, parts)

@@ -14,12 +14,12 @@ from translator.facts.callees import is_descriptor
 from translator.facts.function import FunctionFacts
 from translator.facts.operations import range_of_loop
 from translator.facts import products
-from translator.facts.definitions import assigned_fact
 from translator.facts.syntax import arguments_of
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.rewrite import (
     costs,
     accesses,
+    call_wants,
     descriptors,
     dots,
     fp8,
@@ -33,8 +33,9 @@ from translator.rewrite import (
 from translator.rewrite.addresses import Addressing
 from translator.rewrite.helpers import Helpers
 from translator.rewrite.call_text import Called, by_template, generic, of_row, with_function
-from translator.facts.callees import Callee, bind, callee_of, cast_of, first_tensor, is_helper, is_none
+from translator.facts.callees import Callee, bind, callee_of, cast_of, first_tensor, is_helper
 from translator.rewrite.import_lines import TRITON_LANGUAGE
+from translator.rewrite.relations import operands_in
 from translator.rewrite.site import Site
 from translator.rewrite.program_order import dealt
 from translator.rewrite.run_time import as_tensor
@@ -213,19 +214,11 @@ def _elementwise(writing: Writing, node: ast.Call, callee: Callee, given, want):
     fact = facts.tensor(node)
     if callee.name == "inline_asm_elementwise":
         return inline_asm.inline_asm(writing, node, callee, given, want)
-    shared, wants = fact, want
-    if fact is None:
-        shapes = [facts.tensor(a) for a in given.values() if facts.tensor(a) is not None]
-        tuple_fact = facts.fact(node)
-        if isinstance(tuple_fact, TupleFact) and shapes:
-            shared = max(shapes, key=lambda f: f.rank)
-            want = want[0] if isinstance(want, tuple) and want[0] is not None else None
-            want = want or writing.home(next(a for a in given.values() if facts.tensor(a) is shared))
-        elif shapes:  # device_print and the like: any layout will do
-            return generic(writing, node, {})
-    elif want is None:
-        want = writing.home(node)
-    children = {a: writing.operand_in(a, shared, want) for a in given.values()}
+    wants, found = want, call_wants.result_of(writing, node, given, want)
+    if found is None:
+        return generic(writing, node, {})
+    shared, want = found
+    children = writing.texts(operands_in(facts, given.values(), shared, want), shared)
     value = cast_of(facts, node)
     before = facts.tensor(value) if value is not None else None
     if before is not None and fp8.is_cast(facts, given, before.dtype, fact.dtype):
@@ -258,28 +251,25 @@ def _creator(writing: Writing, node: ast.Call, callee: Callee, given, want):
     want = want or writing.home(node)
     layout = writing.names.spell(want)
     if not callee.row.template.takes_arguments:
-        return by_template(writing.record, callee.row, {"input": writing.emit(given["input"], want)})
+        texts = writing.texts(call_wants.creator_wants(writing, node, callee, given, want))
+        return by_template(writing.record, callee.row, {"input": texts[given["input"]]})
     return with_function(writing, node, callee, {}, of_row(callee.row, given, layout))
 
 
 def _gather(writing: Writing, node, callee, given, want):
-    source, index = given["src"], given["index"]
-    want = want or writing.home(node)
-    placed = writing.facts.placed(node, "tt.gather")
-    from_layout = placed[0].operands[0].layout if placed and placed[0].operands else writing.home(source)
     return with_function(
-        writing, node, callee, {source: writing.emit(source, from_layout), index: writing.emit(index, want)}
+        writing, node, callee, writing.texts(call_wants.gather_wants(writing, node, callee, given, want))
     )
 
 
 def _histogram(writing: Writing, node, callee, given, want):
     facts = writing.facts
     want = want or writing.home(node)
-    data = given["input"]
-    layout = writing.home(data)
-    values: dict[str, str | None] = {"input": writing.emit(data, layout), "mask": None}
-    if "mask" in given and not is_none(facts, given["mask"]):
-        values["mask"] = as_tensor(facts, given["mask"], writing.operand_in(given["mask"], facts.tensor(data), layout))
+    data, mask = given["input"], given.get("mask")
+    texts = writing.texts(call_wants.histogram_wants(writing, node, callee, given, want), facts.tensor(data))
+    values: dict[str, str | None] = {"input": texts[data], "mask": None}
+    if mask in texts:
+        values["mask"] = as_tensor(facts, mask, texts[mask])
     values |= {"num_bins": writing.emit(given["num_bins"]), "layout": writing.names.spell(want)}
     return by_template(writing.record, callee.row, values)
 
@@ -302,19 +292,13 @@ def emit_attribute(writing: Writing, node: ast.Attribute, want: Any) -> Written:
 
 def fused_dot(site: Site, node: ast.AST, want: Layout | None) -> Written | None:
     """`acc + tl.dot(a, b)` as one matrix operation with `acc` as accumulator."""
-    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)):
-        return None
-    for dot, other in ((node.right, node.left), (node.left, node.right)):
-        if products.can_accumulate(site.facts, dot, other, site.facts.tensor(node), widen=True):
-            return dots.emit_dot(site, dot, want, accumulator=other)
-    return None
+    found = call_wants.fused(site.facts, node)
+    return None if found is None else dots.emit_dot(site, found[0], want, accumulator=found[1])
 
 
 def accumulated_dot(site: Site, s: ast.AugAssign, variant: str, layout: Layout) -> Written | None:
     """`acc += tl.dot(a, b)` as one matrix operation."""
-    if isinstance(s.op, ast.Add) and products.can_accumulate(
-        site.facts, s.value, s.target, assigned_fact(site.facts, s)
-    ):
+    if call_wants.accumulates(site.facts, s):
         return dots.emit_dot(site, s.value, layout, accumulator_text=variant)
     return None
 

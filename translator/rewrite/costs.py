@@ -12,7 +12,7 @@ from translator.facts.callees import Callee, bind, callee_of, cast_of, kind_of
 from translator.rewrite.invariant import row_at_hand
 from translator.rewrite.statements import holds
 from translator.facts.syntax import ELEMENTWISE_NODES
-from translator.rewrite.writing import Cheap, HomeOf, StateOf, Writing
+from translator.rewrite.writing import Cheap, HomeOf, StateOf
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import DotOperand, Layout, Mfma, Slice, Wmma
 
@@ -158,39 +158,45 @@ def many_loads(layout: Layout, fact: TensorFact) -> bool:
 
 
 def common_home(
-    writing: Writing, loops: tuple[ast.AST, ...], state_of: StateOf, node: ast.AST, want: Layout
+    facts: FunctionFacts,
+    home_of: HomeOf,
+    is_cheap: Cheap,
+    loops: tuple[ast.AST, ...],
+    state_of: StateOf,
+    node: ast.AST,
+    want: Layout,
 ) -> Layout | None:
     """The layout in which all tensors of an elementwise expression lie, where moving its result to `want` is one move
     instead of several: it is then computed there.
 
     before: gl.convert_layout(x, mma) * gl.convert_layout(y, mma)    after: gl.convert_layout(x * y, mma)
     """
-    result = writing.facts.tensor(node)
+    result = facts.tensor(node)
     moved: dict[str, int] = {}  # variable -> bits of its elements
     homes: set[Layout] = set()
 
     def lies(node: ast.expr) -> bool:
         """Whether the tensors in `node` have a layout of the whole shape."""
-        fact = writing.facts.tensor(node)
-        if fact is None or writing.cheap(node):
+        fact = facts.tensor(node)
+        if fact is None or is_cheap(node):
             return True
         if isinstance(node, ELEMENTWISE_NODES):
             return all(lies(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
-        if (inner := cast_of(writing.facts, node)) is not None:
+        if (inner := cast_of(facts, node)) is not None:
             return lies(inner)
-        row, axis = _row(writing.facts, node, result.rank)
+        row, axis = _row(facts, node, result.rank)
         if row is not None:
-            home = writing.home(row)
-            if row_at_hand(writing.facts, loops, writing.cheap, state_of, row):
+            home = home_of(row)
+            if row_at_hand(facts, loops, is_cheap, state_of, row):
                 return True
             if isinstance(home, Slice) and home.dim == axis:
                 homes.add(home.parent)
                 return True
             return False
-        web = writing.facts.webs.of_use.get(node) if isinstance(node, ast.Name) else None
+        web = facts.webs.of_use.get(node) if isinstance(node, ast.Name) else None
         if web is None or web.is_parameter or fact.shape != result.shape or fact.is_pointer:
             return False
-        homes.add(writing.home(node))
+        homes.add(home_of(node))
         if all(len(d.in_loop) == len(loops) for d in web.definitions):
             moved[node.id] = bits_of(fact.dtype)
         return True

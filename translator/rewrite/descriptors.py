@@ -26,6 +26,7 @@ from translator.gluon.written import (
     tuple_of,
 )
 from translator.rewrite.tile_functions import ATOMICS, Copies, tile_function
+from translator.rewrite.relations import Wants
 from translator.rewrite.unit import Decided
 from translator.rewrite.writing import Emit, Writing
 from translator.ttgir.layouts import Layout, Slice
@@ -41,7 +42,7 @@ def block_of(fact: OpaqueFact) -> TensorFact:
 def emit_make(writing: Writing, node: ast.Call, callee, given: dict[str, ast.expr], want: Any) -> Written:
     facts = writing.facts
     if callee.name != "make_tensor_descriptor":
-        return _function_form(writing, node, callee, given, want)
+        return _access(writing, node, *_accessed(node, callee, given), want)
     if tdm.uses_data_mover(facts, writing.decided, node):
         if (pad := _padding(facts, node)) != "zero":
             raise tdm.keep_plain(facts, node, f"the data mover does not fill with {pad}")
@@ -63,12 +64,6 @@ def stem(name: str) -> str:
     return name.removeprefix("desc_").lower()
 
 
-def _function_form(writing: Writing, node, callee, given, want) -> Written:
-    """`tl.load_tensor_descriptor(desc, offsets)` is `desc.load(offsets)`."""
-    kind = "load" if callee.name.startswith("load") else "store"
-    return _access(writing, node, given["desc"], kind, [given["offsets"]], given.get("value"), want)
-
-
 def _tuple_text(emit: Emit, node: ast.expr) -> Written:
     items = node.elts if isinstance(node, (ast.List, ast.Tuple)) else None
     if items is None:
@@ -77,22 +72,54 @@ def _tuple_text(emit: Emit, node: ast.expr) -> Written:
 
 
 def emit_method(writing: Writing, node: ast.Call, callee, given: dict[str, ast.expr], want: Any) -> Written:
-    name = callee.name
-    if name in ("gather", "scatter"):
+    return _access(writing, node, *_accessed(node, callee, given), want)
+
+
+def _accessed(node: ast.Call, callee, given) -> tuple[ast.expr, str, list[ast.expr], ast.expr | None]:
+    """(the descriptor, how it is accessed, where, what is stored). `tl.load_tensor_descriptor(desc, offsets)` is `desc.load(offsets)`."""
+    if callee.owner is None:
+        kind = "load" if callee.name.startswith("load") else "store"
+        return given["desc"], kind, [given["offsets"]], given.get("value")
+    if callee.name in ("gather", "scatter"):
         arguments = list(node.args)
-        value = arguments.pop(0) if name == "scatter" else None
-        return _access(writing, node, callee.owner, name, arguments, value, want)
-    offsets = given["offsets"]
-    return _access(writing, node, callee.owner, name, [offsets], given.get("value"), want)
+        value = arguments.pop(0) if callee.name == "scatter" else None
+        return callee.owner, callee.name, arguments, value
+    return callee.owner, callee.name, [given["offsets"]], given.get("value")
+
+
+def wants(writing: Writing, node: ast.Call, callee, given: dict[str, ast.expr], want: Any) -> Wants:
+    """In which layouts an access by a descriptor, wanted in `want`, wants row numbers and what is stored."""
+    if callee.name == "make_tensor_descriptor":
+        return {}
+    return _access_wants(writing, node, *_accessed(node, callee, given), want)
+
+
+def _access_wants(
+    writing: Writing, node: ast.Call, owner: ast.expr, kind: str, indices: list[ast.expr], value, want
+) -> Wants:
+    facts = writing.facts
+    if tdm.uses_data_mover(facts, writing.decided, origin_of(facts, owner)):
+        rows = tdm_rows.wants(facts, node, indices) if kind in ("gather", "scatter") else {}
+        return rows if value is None else rows | {value: writing.home(value)}
+    layout = _accessed_in(writing, node, kind, indices, value, block_of(facts.fact(owner)), want)
+    rows = {indices[0]: Slice(1, layout)} if kind in ("gather", "scatter") else {}
+    return rows if value is None else rows | {value: layout}
+
+
+def _accessed_in(writing: Writing, node: ast.Call, kind, indices, value, block: TensorFact, want) -> Layout:
+    """The layout in which a tile is accessed without the data mover."""
+    shape = _accessed_shape(writing.facts, node, kind, indices, value, block)
+    if value is None:
+        return _layout(writing.facts, node, shape, want)
+    return _placed(writing.facts, node, shape) or writing.home(value)
 
 
 def _access(
     writing: Writing, node: ast.Call, owner: ast.expr, kind: str, indices: list[ast.expr], value, want
 ) -> Written:
     facts = writing.facts
-    fact = facts.fact(owner)
-    block = block_of(fact)
-    origin = origin_of(facts, owner)
+    block, origin = block_of(facts.fact(owner)), origin_of(facts, owner)
+    texts = writing.texts(_access_wants(writing, node, owner, kind, indices, value, want))
     if tdm.uses_data_mover(facts, writing.decided, origin):
         if kind in ("gather", "scatter"):
             layout = None if value is not None else _layout(facts, node, facts.tensor(node).shape, want)
@@ -104,17 +131,14 @@ def _access(
         tdm.check_offsets(facts, writing.record, origin, indices[0].elts)
         offsets = tdm.bounds_text(facts, writing.emit, indices[0])
         if value is not None:
-            text = writing.emit(value, writing.home(value))
+            text = texts[value]
             if facts.fact(value).dtype != block.dtype:
                 text = method(text, "to", attribute_of(writing.emit(owner), "dtype"))
             return tdm.store_text(writing, writing.emit(owner), offsets, text)
         layout = want if isinstance(want, Layout) else _layout(facts, node, block.shape, want)
         return tdm.load_text(writing, writing.emit(owner), offsets, layout, tdm.is_shared(facts, origin, block.shape))
     shape = _accessed_shape(facts, node, kind, indices, value, block)
-    if value is None:
-        layout = _layout(facts, node, shape, want)
-    else:
-        layout = _placed(facts, node, shape) or writing.home(value)
+    layout = _accessed_in(writing, node, kind, indices, value, block, want)
     rank = len(shape)
     root = descriptor_root(facts, owner)
     buffer = root is not None and root in facts.kernel.small_pointers and kind in ("load", "store")
@@ -125,11 +149,11 @@ def _access(
     arguments = [writing.emit(owner)]
     if kind in ("gather", "scatter"):
         rows, column = indices
-        arguments += [writing.emit(rows, Slice(1, layout)), writing.emit(column)]
+        arguments += [texts[rows], writing.emit(column)]
     else:
         arguments += _offset_texts(writing.emit, indices[0], rank)
     if value is not None:
-        text = writing.emit(value, layout)
+        text = texts[value]
         if kind != "gather" and facts.fact(value).dtype != block.dtype:
             text = method(text, "to", f"{operand(writing.emit(owner))}[0].dtype.element_ty")
         arguments.append(text)

@@ -19,6 +19,7 @@ from translator.rewrite import fp8, invariant, moved_once, shapes
 from translator.rewrite.import_lines import Import
 from translator.gluon.written import Does, Written, call, keyword, method, name as variable
 from translator.facts.refusals import refuse
+from translator.rewrite.relations import Wants
 from translator.rewrite.unit import Synthesized
 from translator.rewrite.writing import Writing, added
 from translator.ttgir.elements import bits_of
@@ -55,10 +56,8 @@ def emit_dot(
 ) -> Written:
     plan = DotPlan(site.facts, node)
     fa, fb = site.facts.tensor(plan.a), site.facts.tensor(plan.b)
-    if accumulator is None and accumulator_text is None:
-        given = plan.given.get("acc")
-        if given is not None and not callees.is_none(site.facts, given):
-            accumulator = given
+    if accumulator_text is None:
+        accumulator = accumulator or _given_accumulator(site.facts, plan)
     _suggest_names(site.facts, site.names, plan)
     acc_dtype = ELEMENT[plan.acc_element]
     result_dtype = DTYPE[plan.fact.dtype]
@@ -82,12 +81,36 @@ def emit_dot(
     return text if want is None or want == plan.result else site.convert(text, want)
 
 
+def _given_accumulator(facts: FunctionFacts, plan: DotPlan) -> ast.expr | None:
+    given = plan.given.get("acc")
+    return None if given is None or callees.is_none(facts, given) else given
+
+
+def dot_wants(site: Site, node: ast.Call, accumulator: ast.expr | None = None, in_place: bool = False) -> Wants:
+    """In which layouts a product wants its accumulator, which it may be added to in place, and its operands."""
+    plan = DotPlan(site.facts, node)
+    wants: Wants = {}
+    if not in_place and (acc := accumulator or _given_accumulator(site.facts, plan)) is not None:
+        wants[acc] = plan.result
+    for operand, element, layout in ((plan.a, plan.a_element, plan.a_layout), (plan.b, plan.b_element, plan.b_layout)):
+        wants |= operand_wants(site, operand, element, layout, node)
+    return wants
+
+
+def operand_wants(site: Site, node: ast.expr, element: str, layout: Layout, dot: ast.Call) -> Wants:
+    """In which layout the instruction wants what its operand is made of."""
+    if DTYPE.get(site.facts.tensor(node).dtype) != ELEMENT[element]:
+        return {node: layout if site.cheap(node) else site.home(node)}
+    before = invariant.unchanging_operand(site, node, layout, DTYPE)
+    return {before[0]: None} if before is not None else moved_once.wants(site, node, layout, dot)
+
+
 def _operand(site: Site, node: ast.expr, fact: TensorFact, element: str, layout: Layout, dot: ast.Call) -> Written:
     """The operand in the instruction's dtype and layout."""
     if DTYPE.get(fact.dtype) == ELEMENT[element]:
         before = invariant.operand_before_loop(site, node, layout, DTYPE)
         return before or moved_once.moved_operand(site, node, layout, dot)
-    home = layout if site.cheap(node) else site.home(node)
+    home = operand_wants(site, node, element, layout, dot)[node]
     text = fp8.cast(site, site.emit(node, home), fact.dtype, _TRITON.get(element, ""), f"gl.{ELEMENT[element]}")
     return text if home == layout else site.convert(text, layout)
 

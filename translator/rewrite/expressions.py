@@ -14,9 +14,9 @@ from triton.runtime.jit import JITCallable
 
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.gluon.tree import ElementType
-from translator.rewrite import addresses, calls, contracts, costs, descriptors, invariant, lds_operands
+from translator.rewrite import addresses, calls, contracts, descriptors, invariant, lds_operands
 from translator.facts.desugar import Promotion
-from translator.rewrite.homes import Homes
+from translator.rewrite.demand_walk import DemandWalk
 from translator.rewrite.import_lines import TRITON_LANGUAGE
 from translator.gluon.written import (
     Written,
@@ -32,10 +32,10 @@ from translator.gluon.written import (
     operand,
     tuple_of,
 )
-from translator.facts.syntax import ELEMENTWISE_NODES, is_new_axis
+from translator.facts.syntax import ELEMENTWISE_NODES
 from translator.facts.refusals import refuse
 from translator.rewrite.variables import WebState
-from translator.ttgir.layouts import Layout, Slice
+from translator.ttgir.layouts import Layout
 
 _OPERATORS = {
     ast.Add: "+",
@@ -53,7 +53,7 @@ _OPERATORS = {
 }
 
 
-class Expressions(Homes):
+class Expressions(DemandWalk):
     """`emit(node, want)` returns the text for `node` in the layout `want`; demands on variables are noted as they come."""
 
     def emit(self, node: ast.AST, want: Any = None) -> Written:
@@ -65,30 +65,9 @@ class Expressions(Homes):
             return self.use(node, want)
         if want is None:
             want = self.home(node)
-        if (
-            node not in self.pushed
-            and (home := costs.common_home(self.writing, self.loops, self.state, node, want)) is not None
-        ):
-            self.pushed |= {n for n in ast.walk(node) if n is not node and isinstance(n, ast.expr)}
-            return self.convert(self.construct(node, home), want)
-        placed = self.facts.placed_layouts(node)
-        if (
-            placed
-            and want not in placed
-            and node not in self.pushed
-            and not self.cheap(node)
-            and not isinstance(node, ast.NamedExpr)
-            and not (
-                isinstance(node, (*ELEMENTWISE_NODES, ast.Subscript))
-                and invariant.row_at_hand(self.facts, self.loops, self.cheap, self.state, node)
-            )
-        ):
-            return self.convert(self.construct(node, placed[0]), want)
-        if node not in self.pushed:
-            home = costs.narrowed_home(self.facts, self.cheap, self.home, node, want)
-            if home not in (None, want):
-                return self.convert(self.construct(node, home), want)
-        return self.construct(node, want)
+        layout = self.made_in(node, want)
+        text = self.construct(node, layout)
+        return text if layout == want else self.convert(text, want)
 
     def convert(self, text: Written, layout: Layout) -> Written:
         return converted(text, self.names.spell(layout))
@@ -132,28 +111,17 @@ class Expressions(Homes):
 
     def named(self, node: ast.NamedExpr, want: Layout | None) -> Written:
         """`(x := value)`: the variable has one layout, and what stands around it may want another."""
-        fact = self.facts.fact(node)
-        if not (isinstance(fact, TensorFact) and fact.shape):
-            return self.splice(node, {node.value: self.emit(node.value, want)})
-        web = self.facts.webs.of_definition[(node, node.target.id)]
-        state = self.state(web)
-        state.home = state.home or self.web_home(web) or want or self.home(node.value)
-        text = self.splice(node, {node.value: self.emit(node.value, state.home)})
-        return text if want in (None, state.home) else self.convert(text, want)
+        own = self.named_in(node, want)
+        text = self.splice(node, {node.value: self.emit(node.value, own)})
+        return text if want in (None, own) else self.convert(text, want)
 
     def elementwise(self, node: ast.AST, want: Layout | None) -> Written:
         fact = self.facts.tensor(node)
-        if fact is not None and (fused := calls.fused_dot(self.site, node, want)) is not None:
+        if (fused := calls.fused_dot(self.site, node, want)) is not None:
             return fused
-        children = {}
-        for child in ast.iter_child_nodes(node):
-            if not isinstance(child, ast.expr):
-                continue
-            untaken = self.untaken_arm(node, child)
-            children[child] = untaken or self.operand_in(child, fact, want)
-        if isinstance(node, ast.IfExp) and self.facts.fact(node.test) is not None:
-            taken = [c for c in (node.body, node.orelse) if self.facts.fact(c) is not None]
-            children = {c: t for c, t in children.items() if c is node.test or c in taken or self.facts.fact(c) is None}
+        wants = self.operands_of(node, want)
+        refused = {c: text for c in wants if (text := self.untaken_arm(node, c)) is not None}
+        children = self.writing.texts({c: w for c, w in wants.items() if c not in refused}, fact) | refused
         if isinstance(node, Promotion):
             left, right = (operand(children[c]) for c in (node.left, node.right))
             return binary(left, _OPERATORS[type(node.op)], right)
@@ -177,20 +145,6 @@ class Expressions(Homes):
         condition = test if child is node.body else contracts.negated(test)
         return Written(contracts.untranslated(self.facts.frame.fn, child, condition), ast.Call)
 
-    def operand_in(self, child: ast.expr, fact: TensorFact | None, want: Layout | None) -> Written:
-        """An operand of an elementwise operation: in the result's layout, with leading dimensions added if it lacks some."""
-        mine = self.facts.tensor(child)
-        if mine is None or fact is None or want is None:
-            return self.emit(child)
-        missing = fact.rank - mine.rank
-        layout = want
-        for axis in reversed(range(missing)):
-            layout = Slice(axis, layout)
-        text = self.emit(child, layout)
-        if missing:
-            text = indexed(text, ", ".join(["None"] * missing + [":"] * mine.rank))
-        return text
-
     def use(self, node: ast.Name, want: Any) -> Written:
         if (literal := getattr(node, "literal", None)) is not None:
             return name(literal)
@@ -206,39 +160,20 @@ class Expressions(Homes):
             if isinstance(fact, TensorFact) and fact.is_pointer and (split := self.state(web).split) is not None:
                 return grouped(binary(name(split.root), "+", name(addresses.scalar_name(self.fresh, web))))
             return name(node.id)
-        state = self.state(web)
-        if want is None:
-            if state.variants:
-                want = state.variants[0]
-            else:
-                want = self.web_home(web) or self.facts.default_layout(fact.shape)
+        state, want = self.state(web), self.asked(node, web, want)
         if state.split:
-            self.demand(state, want, (node.lineno, node.col_offset))
             base, offsets = addresses.names_of(self.fresh, self.names, state, want)
             return grouped(binary(name(base), "+", name(offsets)))
         if state.cheap:
-            self.demand(state, want, (node.lineno, node.col_offset))
             return name(self.variant_name(state, want))
-        if state.home is None:
-            state.home = self.web_home(web) or want
-        if web.is_parameter and not any(d for d in web.definitions if not isinstance(d.node, ast.arg)):
-            self.demand(state, want, (node.lineno, node.col_offset))
-            if len(state.variants) == 1:
-                state.home = want
-            elif state.home not in state.variants:
-                state.home = state.variants[0]
         if want == state.home:
             return name(node.id)
         if web.in_expression:
             return self.convert(name(node.id), want)
         if invariant.moved_before(self.facts, self.loops, web):
-            self.demanded.demand_converted(web.name, state.wanted, want, (node.lineno, node.col_offset))
             return name(self.names.variant(node.id, want))
-        if web.is_parameter and (row := invariant.row_before_loop(self.site, node, web, want)) is not None:
-            return row
-        if invariant.carried_row(self.facts, self.loops, web, self.web_home(web), want):
-            self.settle_home(web, want)
-            return name(node.id)
+        if invariant.is_row_before_loop(self.facts, self.loops, node, web):
+            return invariant.row_before_loop(self.site, node, want)
         return lds_operands.moved_through_lds(self.site, web, want, node) or self.convert(name(node.id), want)
 
     def tuple_in(self, value: Written, homes: Any, want: Any) -> Written:
@@ -378,12 +313,7 @@ class Expressions(Homes):
                 if home != want:
                     return self.convert(text, want)
             return text
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        axes = [i for i, p in enumerate(parts) if is_new_axis(p)]
-        layout = want
-        for axis in reversed(axes):
-            layout = Slice(axis, layout) if layout is not None else None
-        return self.splice(node, {node.value: self.emit(node.value, layout)})
+        return self.splice(node, self.writing.texts(self.subscript_parts(node, want)))
 
 
 def _spanned(node: ast.AST) -> bool:

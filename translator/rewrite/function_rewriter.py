@@ -2,8 +2,7 @@
 
 `FunctionRewriter.emit(node, want)` returns the Gluon expression for `node` in the layout `want`. Demands flow from the
 anchors (stores, dots, reductions...) to the definitions; a definition is emitted once per layout its uses demand where
-it is cheap, else once, with conversions. The function is rewritten repeatedly until no use adds a demand; text is only
-taken from the last round.
+it is cheap, else once, with conversions. The demands are found first, by a walk that writes nothing (`demand_walk.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from translator.facts.syntax import target_of
 from translator.facts.definitions import names_read
 from translator.facts.function import FunctionFacts
 from translator.facts.reading import read_function
+from translator.diagnostics import TranslationError
 from translator.facts.refusals import refuse
 from translator.facts.unscaled import unscaled_products
 from translator.facts.webs import Definition, UnrolledLoop, Web, written_nodes
@@ -48,7 +48,6 @@ from translator.rewrite.helpers import Helpers
 from translator.rewrite.indentation import indented
 from translator.rewrite.site import Site, TileRead
 from translator.rewrite.signatures import with_parameters
-from translator.rewrite.tuples import flatten_like
 from translator.rewrite.unit import Record, Unit
 from translator.rewrite.writing import Writing
 from translator.rewrite.written_function import WrittenFunction
@@ -83,6 +82,8 @@ class FunctionRewriter(Assignments):
     def begin_round(self) -> None:
         """Nothing is used or demanded yet."""
         self.demanded = Round()
+        for state in self.states.values():
+            state.settle()
         self.edits = Edits(self.facts.source)
         self.hoisted: dict[ast.AST, dict[str, str]] = {}  # loop -> variable -> its line before the loop
         self._site: Site | None = None
@@ -93,7 +94,6 @@ class FunctionRewriter(Assignments):
             self.record,
             self.names,
             self.emit,
-            self.operand_in,
             self.splice,
             self.convert,
             self.permuted_tile,
@@ -102,6 +102,7 @@ class FunctionRewriter(Assignments):
             self.rebound,
             self.unscaled,
         )
+        self.record.obligations |= {o for s in self.states.values() if s.split is not None for o in s.split.assumed}
 
     def reader(self, frame: Frame, path: tuple[int, ...], argument_homes: dict[str, Any]) -> FunctionRewriter:
         """Another function of the kernel, to be read where its arguments lie so."""
@@ -143,6 +144,7 @@ class FunctionRewriter(Assignments):
                 tile_at_use=self.tile_read_at_use,
                 load_in=self.load_in,
                 demand_more=self.demand_more,
+                is_moved=self.is_moved,
             )
         return known
 
@@ -152,7 +154,7 @@ class FunctionRewriter(Assignments):
         self.settle_home(web, layout)
 
     def demand_more(self) -> None:
-        """Not all demands are met yet: one more round is needed."""
+        """Not all demands are met yet: one more walk is needed."""
         self.demanded.again = True
 
     def shown(self, text: str) -> str:
@@ -181,39 +183,41 @@ class FunctionRewriter(Assignments):
         return None
 
     def rewrite(self) -> WrittenFunction:
-        """The function with placeholders for layouts; rounds until no demand is new."""
+        """The function with placeholders for layouts."""
         self.prepare_loops()
         # Names that prepare() made, of tiles ahead, are among them.
         self.redefined = frozenset(d.name for w in self.facts.webs.all for d in w.definitions if _reads_itself(d))
-        for _ in range(MAX_ROUNDS):
-            self.begin_round()
-            for state in self.states.values():
-                state.settle()
-                if state.split is not None:
-                    self.record.obligations |= state.split.assumed
-            self.written_loops: list[Any] = []  # pipelined loops whose bodies are to be finished
-            first, indent = host_descriptors.first_line(self.facts), self.facts.source.indent(self.facts.tree.body[-1])
-            self.edits.insert_above(first, host_descriptors.take_tuples(self.writing), indent)
-            self.edits.insert_above(first, moving_parameters.starts(self.facts, self.state, self.fresh), indent)
-            self.signature()
-            self.block(self.facts.tree.body)
-            instance_layouts.insert(self.site, self.states, self.agreed())
-            if self.demanded.settled:
-                self.finish_loops(self.facts.tree.body)
-                break
-        else:
-            raise refuse(
-                self.facts.frame,
-                self.facts.tree,
-                "layout-fixpoint",
-                f"layouts of `{self.facts.frame.fn.__name__}` do not settle",
-                self.demanded.contradiction(file_line(self.facts.frame.fn, 1)),
-                "give the variable another name for one of the uses, and please report it",
-            )
+        self.find_layouts()
+        self.begin_round()
+        self.written_loops: list[Any] = []  # pipelined loops whose bodies are to be finished
+        first, indent = host_descriptors.first_line(self.facts), self.facts.source.indent(self.facts.tree.body[-1])
+        self.edits.insert_above(first, host_descriptors.take_tuples(self.writing), indent)
+        self.edits.insert_above(first, moving_parameters.starts(self.facts, self.state, self.fresh), indent)
+        self.signature()
+        self.block(self.facts.tree.body)
+        instance_layouts.insert(self.site, self.states, self.agreed())
+        if not self.demanded.settled:
+            raise self.unsettled(self.demanded.unforeseen(file_line(self.facts.frame.fn, 1)))
+        self.finish_loops(self.facts.tree.body)
         self.record.reads = parameters_read(self.facts, self.facts.tree.body)
         text = self.shown(self.edits.text(0, len(self.facts.source.text)))
         function = without_dead_variants(parsed(text), self.names.holes)
         return self.finished(instance_layouts.chosen(self.names, function))
+
+    def find_layouts(self) -> None:
+        """Walk through the function until no use of a variable wants it in a layout that was not known."""
+        for _ in range(MAX_ROUNDS):
+            self.begin_round()
+            self.ask_block(self.facts.tree.body)
+            if self.demanded.settled:
+                return
+        raise self.unsettled(self.demanded.contradiction(file_line(self.facts.frame.fn, 1)))
+
+    def unsettled(self, why: str) -> TranslationError:
+        """Refuses a function whose variables have no layouts that serve all uses."""
+        what = f"layouts of `{self.facts.frame.fn.__name__}` do not settle"
+        help = "give the variable another name for one of the uses, and please report it"
+        return refuse(self.facts.frame, self.facts.tree, "layout-fixpoint", what, why, help)
 
     def agreed(self) -> set[Layout]:
         """The layouts that this function and the helpers it calls agree on with their callers."""
@@ -383,14 +387,7 @@ class FunctionRewriter(Assignments):
             self.edits.append((at, at, "".join(f"{indent}{line}\n" for line in lines)))
 
     def return_statement(self, s: ast.Return) -> None:
-        want = self.wants
-        if want is None:
-            want = self.home(s.value)
-        elif isinstance(want, tuple):
-            homes = flatten_like(self.home(s.value), len(want))
-            want = tuple(w if w is not None else h for w, h in zip(want, homes))
-        self.wants = want
-        self.edits.replace(s.value, self.emit(s.value, want))
+        self.edits.replace(s.value, self.emit(s.value, self.returned(s)))
 
 
 def _reads_itself(d: Definition) -> bool:

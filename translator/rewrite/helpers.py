@@ -19,6 +19,7 @@ from translator.facts.reading import MAX_CALL_DEPTH
 from translator.rewrite import call_text
 from translator.rewrite.addresses import is_bare_parameter, is_pointer, root_parameter
 from translator.gluon.written import Written, call, keyword, name as variable, operand
+from translator.rewrite.relations import Wants
 from translator.rewrite.unit import Unit, helper_hole
 from translator.rewrite.writing import HomeOf, Writing
 from translator.facts.refusals import refuse
@@ -129,22 +130,34 @@ def return_homes(helpers: Helpers, node: ast.Call, callee, fact: TupleFact) -> t
     return tuple(wants if isinstance(f, TensorFact) and f.shape else None for f in fact.items)
 
 
+def _demanded(want: Any) -> Any:
+    """What a call asks its helper for; of a tuple of which it asks nothing, None."""
+    return None if isinstance(want, tuple) and all(w is None for w in want) else want
+
+
+def _argument_wants(helpers: Helpers, node: ast.Call, callee, wants: dict[str, Any]) -> Wants:
+    """The tensors that a helper is given, in the layouts in which it has its parameters."""
+    facts = helpers.facts
+    given = _bound(facts, node, callee).items()
+    tensors = {k: a for k, a in given if facts.tensor(a) is not None or isinstance(facts.fact(a), TupleFact)}
+    return {argument: wants.get(parameter) for parameter, argument in tensors.items()}
+
+
+def helper_wants(helpers: Helpers, node: ast.Call, callee, want: Any) -> Wants:
+    """In which layouts a call of a helper, wanted in `want`, wants its arguments: the helper is written for that."""
+    if helpers.facts.fact(node) is None:
+        return {}
+    return _argument_wants(helpers, node, callee, _version(helpers, node, callee, _demanded(want))[1])
+
+
 def emit_helper_call(writing: Writing, helpers: Helpers, node: ast.Call, callee, want: Any) -> Written:
     fact = writing.facts.fact(node)
     if fact is None:
         return call_text.generic(writing, node, {})
-    demanded = want
-    if isinstance(want, tuple) and all(w is None for w in want):
-        demanded = None
-    index, wants, returns = _version(helpers, node, callee, demanded)
+    index, wants, returns = _version(helpers, node, callee, _demanded(want))
     writing.record.helpers.append(index)
     name = variable(helper_hole(index))
-    children: dict[ast.AST, Written] = {}
-    for parameter, argument in _bound(writing.facts, node, callee).items():
-        if writing.facts.tensor(argument) is not None:
-            children[argument] = writing.emit(argument, wants.get(parameter))
-        elif isinstance(writing.facts.fact(argument), TupleFact):
-            children[argument] = writing.emit(argument, wants.get(parameter))
+    children = writing.texts(_argument_wants(helpers, node, callee, wants))
     if callee.owner is not None:
         owner = children.get(callee.owner) or writing.emit(callee.owner)
         rest = [children.get(a) or writing.emit(a) for a in node.args]

@@ -25,7 +25,7 @@ from translator.ttgir.layouts import Layout
 
 
 class Homes:
-    """The function's variables as webs of definitions and uses, each with its home and its state over the rounds."""
+    """The function's variables as webs of definitions and uses, each with its home and what is wanted of it."""
 
     addressing: Addressing
     helpers: Helpers
@@ -133,7 +133,7 @@ class Homes:
         self._cheap[web.index] = cheap
 
     def settle_home(self, web: Web, layout: Layout) -> None:
-        """Give a variable another home than the one it was found to have; the text is then made once more."""
+        """Give a variable another home than the one it was found to have; uses are then walked through once more."""
         self._homes[web.index] = self.state(web).home = layout
         self.demanded.again = True
 

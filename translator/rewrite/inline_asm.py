@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 
 from rules import ptx
 from translator.facts.function import FunctionFacts
-from translator.frontend.trace import ConstFact, TupleFact
+from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.facts import callees
 from translator.rewrite import call_text
 from translator.rewrite.import_lines import Import
 from translator.gluon.written import Written, call, literal, method, name, operand
 from translator.facts.refusals import refuse
+from translator.rewrite.relations import Wants, operands_in
 from translator.rewrite.unit import Record, Synthesized
 from translator.rewrite.writing import Writing, added
 from translator.ttgir.layouts import Layout
@@ -26,13 +27,8 @@ def inline_asm(writing: Writing, node: ast.Call, callee, given, want) -> Written
     facts = writing.facts
     text = assembly(facts, given)
     arguments = given.get("args")
-    items = list(arguments.elts) if isinstance(arguments, (ast.List, ast.Tuple)) else []
-    tensors = [a for a in items if facts.tensor(a) is not None]
-    shared = max((facts.tensor(a) for a in tensors), key=lambda f: f.rank, default=None)
-    layout = want if isinstance(want, Layout) else None
-    if shared is not None and layout is None:
-        layout = writing.home(next(a for a in tensors if facts.tensor(a) is shared))
-    operands = {a: writing.operand_in(a, shared, layout) for a in items}
+    items, shared = _items(facts, given)
+    operands = writing.texts(wants(writing, given, want), shared)
     if text is None or ptx.is_ptx(text):
         rewritten = _rewritten(facts, writing.record, node, text, given, items, operands) if text is not None else None
         if rewritten is None:
@@ -48,6 +44,23 @@ def inline_asm(writing: Writing, node: ast.Call, callee, given, want) -> Written
     if shared is None:
         return call_text.generic(writing, node, {})
     return call_text.generic(writing, node, {arguments: writing.splice(arguments, operands)})
+
+
+def _items(facts: FunctionFacts, given) -> tuple[list[ast.expr], TensorFact | None]:
+    """(the arguments of the assembly, the one of them with all dimensions)."""
+    arguments = given.get("args")
+    items = list(arguments.elts) if isinstance(arguments, (ast.List, ast.Tuple)) else []
+    tensors = [fact for a in items if (fact := facts.tensor(a)) is not None]
+    return items, max(tensors, key=lambda f: f.rank, default=None)
+
+
+def wants(writing: Writing, given, want) -> Wants:
+    """In which layouts inline assembly, wanted in `want`, wants its arguments."""
+    items, shared = _items(writing.facts, given)
+    layout = want if isinstance(want, Layout) else None
+    if shared is not None and layout is None:
+        layout = writing.home(next(a for a in items if writing.facts.tensor(a) is shared))
+    return operands_in(writing.facts, items, shared, layout)
 
 
 def assembly(facts: FunctionFacts, given: dict[str, ast.expr]) -> str | None:

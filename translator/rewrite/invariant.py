@@ -26,11 +26,13 @@ if TYPE_CHECKING:
 _TRANSPOSED = "transposed"
 
 
-def operand_before_loop(site: Site, node: ast.expr, layout: Layout, dtypes: dict[str, str]) -> Written | None:
-    """The variable that holds `node` in the operand layout; None where the loop changes it, or nothing has to move.
+def unchanging_operand(
+    site: Site, node: ast.expr, layout: Layout, dtypes: dict[str, str]
+) -> tuple[ast.Name, list[str]] | None:
+    """(the variable that an operand is made of, the casts and transposes that make it, the last one first); None where the loop
+    changes it, or nothing has to move.
 
-    `node` is a variable, or a chain of casts and transposes of one; casts to the type that it has are no work. dtypes:
-    Gluon's names of element types.
+    Casts to the type that it has are no work. dtypes: Gluon's names of element types.
     """
     steps, inner = [], node
     while True:
@@ -54,6 +56,15 @@ def operand_before_loop(site: Site, node: ast.expr, layout: Layout, dtypes: dict
         return None
     if not steps and not any(d.loop_depth for d in web.definitions):
         return None  # a variable is converted where it gets its value
+    return inner, steps
+
+
+def operand_before_loop(site: Site, node: ast.expr, layout: Layout, dtypes: dict[str, str]) -> Written | None:
+    """The variable that holds `node` in the operand layout; None for one that does not stand before the loop."""
+    found = unchanging_operand(site, node, layout, dtypes)
+    if found is None:
+        return None
+    (inner, steps), loop = found, site.loops[-1]
     text = site.emit(inner)
     for step in reversed(steps):
         transposes = step == _TRANSPOSED
@@ -111,14 +122,18 @@ def carried_row(
     )
 
 
-def row_before_loop(site: Site, node: ast.Name, web: Web, layout: Layout) -> Written | None:
-    """The variable that holds a helper's argument of one dimension in `layout`, moved before all loops that read it here."""
-    loop = site.loops[0] if site.loops else None
-    given = all(isinstance(d.node, ast.arg) for d in web.definitions)
-    if not isinstance(loop, ast.For) or not given or site.facts.tensor(node).rank != 1 or runs_once(site.facts, loop):
-        return None
+def is_row_before_loop(facts: FunctionFacts, loops: tuple[ast.AST, ...], node: ast.Name, web: Web) -> bool:
+    """Whether a use in a loop of a helper's argument, of one dimension, reads it moved before all loops around."""
+    given = web.is_parameter and all(isinstance(d.node, ast.arg) for d in web.definitions)
+    if not given or not loops or not isinstance(loops[0], ast.For) or facts.tensor(node).rank != 1:
+        return False
+    return not runs_once(facts, loops[0])
+
+
+def row_before_loop(site: Site, node: ast.Name, layout: Layout) -> Written:
+    """The variable that holds such an argument in `layout`."""
     name = site.names.variant(node.id, layout)
-    site.hoisted.setdefault(loop, {})[name] = f"{name} = {site.convert(variable(node.id), layout)}"
+    site.hoisted.setdefault(site.loops[0], {})[name] = f"{name} = {site.convert(variable(node.id), layout)}"
     return variable(name)
 
 

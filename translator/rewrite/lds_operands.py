@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Container
+from dataclasses import dataclass
 
 from translator.facts import callees, products
 from translator.layout.names import LayoutNames
@@ -24,11 +25,27 @@ from translator.rewrite.statements import statement_of, statements_after
 from translator.rewrite.variables import OperandBuffer, OperandRead, WebState
 from translator.facts.webs import Web
 from translator.rewrite.writing import StateOf
-from translator.ttgir.layouts import DotOperand, Layout
+from translator.ttgir.layouts import DotOperand, Layout, SharedLayout
 
 
-def operand_through_lds(site: Site, node: ast.expr, layout: Layout, dot: ast.Call) -> Written | None:
-    """`node`, an operand of `dot`, in operand layout, read from LDS; None where Triton converts it in registers."""
+@dataclass(frozen=True)
+class Through:
+    """How an operand goes through LDS: `value`, as it lies, is stored as `shared` and read so. stored: the layout that a transpose within
+    lanes gives it first. web, buffer: of a variable, whose buffer other operands may share. permuted: the expression that is the value
+    transposed before it is stored; cast: the one that is what was read, cast."""
+
+    value: ast.expr
+    shared: SharedLayout
+    read: OperandRead
+    stored: Layout | None = None
+    web: Web | None = None
+    buffer: OperandBuffer | None = None
+    permuted: ast.expr | None = None
+    cast: ast.expr | None = None
+
+
+def through_lds(site: Site, node: ast.expr, layout: Layout, dot: ast.Call) -> Through | None:
+    """How `node`, an operand of `dot` in operand layout, goes through LDS; None where Triton converts it in registers."""
     if not isinstance(layout, DotOperand):
         return None
     value, transposed = untransposed(site.facts, node)
@@ -39,29 +56,58 @@ def operand_through_lds(site: Site, node: ast.expr, layout: Layout, dot: ast.Cal
         return None  # it is there already
     found = _in_lds(site.facts, site.staged, site.state, value, read)
     if found is None:
-        if transposed:
-            return _transposed_in_registers(site, node, value, layout, dot)
-        return _cast_from_lds(site, value, read)
+        return (
+            _transposed_in_registers(site, node, value, layout, dot)
+            if transposed
+            else _cast_from_lds(site, value, read)
+        )
     if transposed and found.read and read not in found.read and _converts(site):
         return None  # as Triton does, where it stores the value for the other read alone
     if not transposed and found.read and read not in found.read and site.home(value) == layout.parent:
         return None  # Triton has a product become an operand of the same instruction without LDS
+    stored = _stored(site, value, found)
     web = site.facts.webs.of_use.get(value) if isinstance(value, ast.Name) else None
-    if web is not None and len(web.definitions) == 1 and _assigned(web.definitions[0]):
-        stored = _stored(site, value, found)
-        unlike = bool(found.read) and read not in found.read  # Triton stores the value once more for this read
-        nearby = unlike and _read_nearby(site.facts, site.state, value, web, (found.shared, None, stored))
-        buffer = found.shared, read if unlike and not nearby else None, stored
-        if nearby:
-            site.state(web).at_once.add(buffer)
-            # A round that had not seen the other read made it one of its own.
-            site.state(web).operands.pop((found.shared, read, stored), None)
-        if found.at_once and not site.facts.kernel.loops:
-            site.state(web).at_once.add(buffer)
-        return _variable(site, value, web, buffer, read)
-    site.names.suggest(found.shared, f"{_stem(value, read)}_shared", 2, value.lineno)
-    filled = allocation(site, site.emit(value, site.home(value)), found.shared, value, _stored(site, value, found))
-    return _read(site.hole, site.names, filled, read)
+    if web is None or len(web.definitions) != 1 or not _assigned(web.definitions[0]):
+        return Through(value, found.shared, read, stored)
+    state = site.state(web)
+    unlike = bool(found.read) and read not in found.read  # Triton stores the value once more for this read
+    nearby = unlike and _read_nearby(site.facts, site.state, value, web, (found.shared, None, stored))
+    buffer = found.shared, read if unlike and not nearby else None, stored
+    if nearby:
+        state.at_once.add(buffer)
+        # Before the other read was seen, this one had a buffer of its own.
+        state.operands.pop((found.shared, read, stored), None)
+    if found.at_once and not site.facts.kernel.loops:
+        state.at_once.add(buffer)
+    if state.home is None:
+        state.home = site.web_home(web) or site.facts.default_layout(site.facts.tensor(value).shape)
+    uses = state.operands.setdefault(buffer, {}).setdefault(read, set())
+    if value not in uses:
+        uses.add(value)
+        site.demand_more()
+    if len(uses) == 1 and not _at_once(state, buffer):
+        site.names.suggest(buffer[0], f"{value.id.lower()}_shared", 2, value.lineno)
+        if len(state.operands[buffer]) > 1:
+            _buffer_name(site.fresh, state, buffer)
+    return Through(value, found.shared, read, stored, web, buffer)
+
+
+def operand_through_lds(site: Site, node: ast.expr, layout: Layout, dot: ast.Call) -> Written | None:
+    """`node`, an operand of `dot`, in operand layout, read from LDS; None where Triton converts it in registers."""
+    made = through_lds(site, node, layout, dot)
+    if made is None:
+        return None
+    if made.buffer is not None:
+        return _variable(site, made.value, made.web, made.buffer, made.read)
+    text = site.emit(made.value, site.home(made.value))
+    if made.permuted is not None:
+        text = call("gl.permute", text, "[1, 0]")
+        return _read(site.hole, site.names, allocation(site, text, made.shared, made.permuted), made.read)
+    if made.cast is not None:
+        read = _read(site.hole, site.names, allocation(site, text, made.shared, made.value), made.read)
+        return with_function(site, made.cast, callees.callee_of(site.facts, made.cast), {made.value: read})
+    site.names.suggest(made.shared, f"{_stem(made.value, made.read)}_shared", 2, made.value.lineno)
+    return _read(site.hole, site.names, allocation(site, text, made.shared, made.value, made.stored), made.read)
 
 
 def _converts(site: Site) -> bool:
@@ -93,7 +139,7 @@ def _takes_lds(facts: FunctionFacts, node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and (callees.is_dot(facts, node) or callees.is_helper(facts, node))
 
 
-def _cast_from_lds(site: Site, value: ast.expr, read: OperandRead) -> Written | None:
+def _cast_from_lds(site: Site, value: ast.expr, read: OperandRead) -> Through | None:
     """The operand as a cast of what Triton takes through LDS: half of the LDS and of the reads where the cast widens."""
     inner = callees.cast_of(site.facts, value)
     if inner is None or site.cheap(inner) or _is_staged(site.facts, site.staged, inner):
@@ -101,12 +147,7 @@ def _cast_from_lds(site: Site, value: ast.expr, read: OperandRead) -> Written | 
     if (fact := site.facts.tensor(inner)) is None:
         return None
     found = next((x for x in _allocations(site.facts, [value], fact.shape, fact.dtype) if read in x.read), None)
-    if found is None:
-        return None
-    buffer = allocation(site, site.emit(inner, site.home(inner)), found.shared, inner)
-    return with_function(
-        site, value, callees.callee_of(site.facts, value), {inner: _read(site.hole, site.names, buffer, read)}
-    )
+    return None if found is None else Through(inner, found.shared, read, cast=value)
 
 
 def moved_through_lds(site: Site, web: Web, layout: Layout, use: ast.Name | None = None) -> Written | None:
@@ -161,7 +202,7 @@ def _invariant(facts: FunctionFacts, loops: tuple[ast.AST, ...], value: ast.expr
 
 def _transposed_in_registers(
     site: Site, node: ast.expr, value: ast.expr, layout: Layout, dot: ast.Call
-) -> Written | None:
+) -> Through | None:
     """`node`, which is `value` transposed, where Triton's allocation is that of `node`: LDS holds its rows as rows.
 
     What is moved for the instruction's sake alone has the place of the instruction.
@@ -172,10 +213,7 @@ def _transposed_in_registers(
     found = _in_lds(site.facts, site.staged, site.state, node, read)
     if found is None:
         found = next((x for x in _allocations(site.facts, [dot], fact.shape, fact.dtype) if read in x.read), None)
-    if found is None:
-        return None
-    text = call("gl.permute", site.emit(value, site.home(value)), "[1, 0]")
-    return _read(site.hole, site.names, allocation(site, text, found.shared, node), read)
+    return None if found is None else Through(value, found.shared, read, permuted=node)
 
 
 def _is_staged(facts: FunctionFacts, staged: Container[ast.AST], value: ast.expr) -> bool:
@@ -220,15 +258,8 @@ def _allocations(
 def _variable(site: Site, value: ast.Name, web: Web, buffer: OperandBuffer, read: OperandRead) -> Written:
     """The operand that a variable is; one allocation serves several layouts, one read several dots."""
     state = site.state(web)
-    if state.home is None:
-        state.home = site.web_home(web) or site.facts.default_layout(site.facts.tensor(value).shape)
-    uses = state.operands.setdefault(buffer, {}).setdefault(read, set())
-    if value not in uses:
-        uses.add(value)
-        site.demand_more()
-    if len(uses) > 1 or _at_once(state, buffer):
+    if len(state.operands[buffer][read]) > 1 or _at_once(state, buffer):
         return variable(_operand_name(site.names, web, read))
-    site.names.suggest(buffer[0], f"{value.id.lower()}_shared", 2, value.lineno)
     return _read(site.hole, site.names, _buffer(site, variable(value.id), web, buffer), read)
 
 
@@ -332,4 +363,4 @@ def allocation(
     return call("gl.allocate_shared_memory", f"gl.{dtype}", shape, site.names.spell(shared), filled, does=Does.FILLS)
 
 
-__all__ = ["allocation", "definitions", "moved_through_lds", "operand_through_lds"]
+__all__ = ["allocation", "definitions", "moved_through_lds", "operand_through_lds", "through_lds"]

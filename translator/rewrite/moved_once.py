@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import ast
 
-from translator.gluon.written import Does, Written, name
+from translator.gluon.written import Written, name
 from translator.layout.names import LayoutNames
 from translator.rewrite.site import Site
 from translator.facts.function import FunctionFacts
 from translator.facts import callees
 from translator.facts.origins import untransposed
 from translator.rewrite import lds_operands
+from translator.rewrite.relations import Wants
 from translator.rewrite.statements import PLAIN, holds, statements_after
 from translator.rewrite.variables import MovedOperand
 from translator.facts.webs import Web
@@ -28,15 +29,35 @@ from translator.ttgir.layouts import Blocked, DotOperand, Layout
 
 def moved_operand(site: Site, node: ast.expr, layout: Layout, dot: ast.Call) -> Written:
     """`node`, an operand of `dot`, in operand layout."""
-    text, found = _text(site, node, layout, dot), _movable(site.facts, site.state, node, layout)
-    if found is None or not text.does & (Does.CONVERTS | Does.FILLS):
+    text, found = _text(site, node, layout, dot), _moved(site, node, layout, dot)
+    if found is None:
         return text
+    web, moved = found
+    shared = _place(site.facts, moved, site.state(web).moved[moved]) is not None
+    return name(_name(site.names, web, moved)) if shared else text
+
+
+def _moved(site: Site, node: ast.expr, layout: Layout, dot: ast.Call) -> tuple[Web, MovedOperand] | None:
+    """The variable that `node` is made of, and how, which is noted; None where nothing moves."""
+    through = lds_operands.through_lds(site, node, layout, dot)
+    found = _movable(site.facts, site.state, node, layout)
+    if found is None or through is None and not site.is_moved(node, layout):
+        return None
     value, web, moved = found
     uses = site.state(web).moved.setdefault(moved, {})
     if value not in uses:
         uses[value] = node, dot
         site.demand_more()
-    return name(_name(site.names, web, moved)) if _place(site.facts, moved, uses) is not None else text
+    return web, moved
+
+
+def wants(site: Site, node: ast.expr, layout: Layout, dot: ast.Call) -> Wants:
+    """In which layout `node`, an operand of `dot`, wants what it is made of."""
+    found = lds_operands.through_lds(site, node, layout, dot)
+    _moved(site, node, layout, dot)
+    if found is None:
+        return {node: layout}
+    return {} if found.buffer is not None else {found.value: site.home(found.value)}
 
 
 def definitions(site: Site, s: ast.stmt, web: Web) -> None:
@@ -90,4 +111,4 @@ def _name(names: LayoutNames, web: Web, moved: MovedOperand) -> str:
     return names.variant(f"{stem}_{moved.dtype}" if moved.dtype else stem, moved.layout)
 
 
-__all__ = ["definitions", "moved_operand"]
+__all__ = ["definitions", "moved_operand", "wants"]

@@ -13,8 +13,9 @@ import functools
 from dataclasses import dataclass
 
 from translator.facts.loop_masks import Ordered, Run, Selection, is_of_itself, selection_of
-from translator.facts.rescales import rescale_of
+from translator.facts.rescales import Rescale, rescale_of
 from translator.gluon.written import Written, addend, binary, call, literal, total
+from translator.rewrite.relations import Wants
 from translator.rewrite.site import Site
 from translator.rewrite.unit import Synthesized
 from translator.rewrite.writing import Writing
@@ -61,12 +62,22 @@ def needed(site: Site, s: ast.stmt, layout: Layout) -> Needed | None:
         selection = selection_of(site.facts, getattr(s, "value", s), site.loops[-1])
         if selection is not None and is_of_itself(s, selection):
             return Needed(selection.kept, _leaves_out(site, selection), tuple(selection.numbers))
-    if choices.asks("rescaling", "lazy") and may_reduce(site):
-        rescale = rescale_of(site.facts, s)
-        if rescale is not None:
-            factor = site.emit(rescale.factor, Slice(rescale.axis, layout))
-            return Needed(rescale.kept, call(site.added(_RESCALES), factor), (rescale.factor,))
+    if (rescale := _rescaled(site, s)) is not None:
+        factor = site.texts(wants(site, s, layout))[rescale.factor]
+        return Needed(rescale.kept, call(site.added(_RESCALES), factor), (rescale.factor,))
     return None
+
+
+def _rescaled(site: Site, s: ast.stmt) -> Rescale | None:
+    """What a statement of a loop multiplies by, where a choice asks whether it has to."""
+    lazy = site.loops and site.decided.choices.asks("rescaling", "lazy") and may_reduce(site)
+    return rescale_of(site.facts, s) if lazy else None
+
+
+def wants(site: Site, s: ast.stmt, layout: Layout) -> Wants:
+    """What asking whether a statement is needed, which gives a tensor in `layout`, wants; masks are asked by numbers alone."""
+    rescale = _rescaled(site, s)
+    return {} if rescale is None else {rescale.factor: Slice(rescale.axis, layout)}
 
 
 def may_reduce(site: Site) -> bool:
@@ -91,4 +102,4 @@ def _arguments(writing: Writing, run: Run) -> tuple[Written, Written]:
     return start, literal(1) if run.size is None else writing.emit(run.size)
 
 
-__all__ = ["Needed", "needed"]
+__all__ = ["Needed", "needed", "wants"]

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from translator.facts.scaled_products import SIDES, ScaledProduct, first_rows
 from translator.gluon.written import Written, call, literal
 from translator.layout.inferred_layouts import infer
+from translator.rewrite.relations import Wants
 from translator.rewrite.unit import Synthesized
 from translator.rewrite.writing import Writing, added
 from translator.ttgir.layouts import Layout, Linear
@@ -59,14 +60,14 @@ def _order(layout: Linear, groups: int) -> KOrder | None:
 
 def read(writing: Writing, made: ScaledProduct, which: int) -> Side:
     """An operand and its scales as a whole; "None" for scales that there are not."""
-    return tuple(
-        (
-            literal(None)
-            if node is None
-            else writing.emit(node, layout_of_read(writing, made, which, node, writing.facts.tensor(node).shape))
-        )
-        for node in (made.operands[which], made.scales[which])
-    )
+    texts = writing.texts(wants(writing, made, which))
+    return texts[made.operands[which]], texts.get(made.scales[which], literal(None))
+
+
+def wants(writing: Writing, made: ScaledProduct, which: int) -> Wants:
+    """In which layouts an operand and its scales, if it has any, are read as a whole."""
+    own = [node for node in (made.operands[which], made.scales[which]) if node is not None]
+    return {n: layout_of_read(writing, made, which, n, writing.facts.tensor(n).shape) for n in own}
 
 
 def layout_of_read(

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 
 from translator.facts.function import FunctionFacts
-from translator.facts.definitions import assigned_fact, definition_node
+from translator.facts.definitions import definition_node
 from translator.frontend.trace import TensorFact
 from translator.rewrite.addresses import (
     Addressing,
@@ -22,9 +22,10 @@ from translator.rewrite.addresses import (
 from translator.rewrite.fresh_names import FreshNames
 from translator.rewrite.moved_bases import of_variable, reaches
 from translator.rewrite.moving_parameters import may_be_negative, split_parameter
-from translator.rewrite.pointers import base_text, not_negative, scalar_text, split_texts, term_text
+from translator.rewrite.pointers import address_wants, base_text, not_negative, scalar_text, split_texts, term_text
 from translator.facts.signs import Signs
 from translator.gluon.written import Assigned, Written, addend, binary, method, total
+from translator.rewrite.relations import Wants
 from translator.rewrite.uniform_parts import address_of, found_with
 from translator.rewrite.variables import SplitPointer, WebState
 from translator.facts.webs import Definition, Web
@@ -240,12 +241,20 @@ def _settled(facts: FunctionFacts, rebound: Rebound, base: ast.expr, definition)
     return all(d.node.lineno < line and not set(d.in_loop) & set(definition.in_loop) for d in web.definitions)
 
 
+def wants(addressing: Addressing, s: ast.stmt, layouts: list[Layout]) -> list[Wants]:
+    """What an assignment to a split pointer variable wants, for each layout of its offsets."""
+    if isinstance(s, ast.AugAssign):
+        scalar = addressing.facts.tensor(s.value) is None
+        return [{s.value: None if scalar else layout} for layout in layouts]
+    address = address_of(addressing, s.value)
+    return [address_wants(address, layout) for layout in layouts]
+
+
 def assign(
-    writing: Writing, addressing: Addressing, s: ast.stmt, state: WebState, home: Layout | None
+    writing: Writing, addressing: Addressing, s: ast.stmt, state: WebState, layouts: list[Layout]
 ) -> list[Assigned]:
-    """What replaces an assignment to a split pointer variable. home: the layout where nothing asks for one."""
+    """What replaces an assignment to a split pointer variable, whose offsets are assigned in `layouts`."""
     facts = writing.facts
-    layouts = state.variants or [home or facts.default_layout(assigned_fact(facts, s).shape)]
     made: list[Assigned] = []
     for layout in layouts:
         base, offsets = names_of(addressing.fresh, writing.names, state, layout)

@@ -29,10 +29,11 @@ from translator.rewrite.fresh_names import FreshNames
 from translator.rewrite.moved_bases import of_address, of_variable, reaches
 from translator.gluon.written import Written, addend, binary, indexed, method, name, operand, total
 from translator.layout.names import LayoutNames
+from translator.rewrite.relations import NOT_READ, Wants, sliced
 from translator.rewrite.unit import Record
 from translator.rewrite.uniform_parts import address_of, found_with
 from translator.rewrite.writing import Emit, StateOf, Writing
-from translator.ttgir.layouts import Layout, Slice
+from translator.ttgir.layouts import Layout
 
 NARROW = ("int1", "int8", "uint8", "int16", "uint16")
 
@@ -74,6 +75,26 @@ def access_of(writing: Writing, addressing: Addressing, node: ast.expr, layout: 
             base = binary(base, t.sign, addend(text, t.sign))
     offsets = total(terms)
     return Access(base, method(offsets, "to", "gl.int32") if wide else offsets, root)
+
+
+def address_wants(address: Address, layout: Layout) -> Wants:
+    """In which layouts an address in `layout` wants its base and its terms."""
+    wants: Wants = {}
+    if address.web is not None:
+        wants[address.base] = sliced(layout, address.web_axes)
+    elif not isinstance(address.base, ast.Name):
+        wants[address.base] = None
+    for t in (*address.tensors, *address.scalars):
+        wants |= dict.fromkeys(t.factors)
+        if not t.variable:
+            wants[t.node] = sliced(layout, t.axes) if t in address.tensors else None
+    return wants
+
+
+def pointer_wants(addressing: Addressing, record: Record, node: ast.expr, layout: Layout, as_buffer: bool) -> Wants:
+    """In which layouts an access in `layout` wants the parts of its pointers `node`; as_buffer: where they are base and offsets."""
+    plan = plan_access(addressing, record, node) if as_buffer else None
+    return {node: layout} if plan is None else {node: NOT_READ} | address_wants(plan[0], layout)
 
 
 def base_text(emit: Emit, address: Address) -> Written:
@@ -161,9 +182,7 @@ def new_axes(text: Written, axes: tuple[int, ...], rank: int) -> Written:
 
 def term_text(facts: FunctionFacts, emit: Emit, t: Term, layout: Layout) -> Written:
     """A tensor addend in `layout`, fit to be one."""
-    for axis in reversed(t.axes):
-        layout = Slice(axis, layout)
-    text = new_axes(emit(t.node, layout), t.axes, facts.fact(t.node).rank + len(t.axes))
+    text = new_axes(emit(t.node, sliced(layout, t.axes)), t.axes, facts.fact(t.node).rank + len(t.axes))
     if facts.fact(t.node).dtype in NARROW:  # offsets have 32 bits
         text = method(text, "to", "gl.int32")
     return addend(_times(emit, text, t), t.sign)
@@ -172,9 +191,7 @@ def term_text(facts: FunctionFacts, emit: Emit, t: Term, layout: Layout) -> Writ
 def split_texts(
     addressing: Addressing, names: LayoutNames, address: Address, layout: Layout
 ) -> tuple[Written, Written]:
-    state = addressing.state_of(address.web)
-    for axis in reversed(address.web_axes):
-        layout = Slice(axis, layout)
+    state, layout = addressing.state_of(address.web), sliced(layout, address.web_axes)
     addressing.demand(state, layout, (address.base.lineno, address.base.col_offset))
     base, offsets = names_of(addressing.fresh, names, state, layout)
     rank = addressing.facts.fact(address.base).rank + len(address.web_axes)

@@ -12,6 +12,7 @@ from translator.rewrite import call_text, shapes, tuples
 from translator.gluon.written import Written, call, indexed, keyword, literal, name, operand, times, tuple_of
 from translator.facts.callees import is_true
 from translator.facts.refusals import refuse
+from translator.rewrite.relations import NOT_READ, Wants, operands_in
 from translator.rewrite.writing import HomeOf, Writing
 from translator.ttgir.layouts import Layout, Slice
 
@@ -79,6 +80,24 @@ def reduce_operand_layout(
             if ty.shape == fact.shape:
                 return ty.layout
     return _operand_home(facts, home_of, data, fact)
+
+
+def reduce_wants(writing: Writing, node: ast.Call, callee, given, want: Any) -> Wants:
+    """In which layouts a reduction wants its arguments."""
+    facts, items = writing.facts, operands_of(given)
+    fact = operand_fact(facts, items[0])
+    if fact is None:
+        return {}
+    if (unscaled := writing.unscaled.get(node)) is not None:
+        return dict.fromkeys(items, NOT_READ) | {unscaled.scale: None}
+    parent = reduce_operand_layout(facts, writing.home, node, items[0], axis_of(facts, given, fact.rank))
+    return _items_in(facts, items, fact, parent)
+
+
+def _items_in(facts: FunctionFacts, items: list[ast.expr], fact: TensorFact, layout: Layout) -> Wants:
+    """The tensors of a reduction or scan in `layout`; a tuple comes as it lies."""
+    tuples_of = {item: None for item in items if isinstance(facts.fact(item), TupleFact)}
+    return operands_in(facts, items, fact, layout) | tuples_of
 
 
 def emit_reduce(writing: Writing, node: ast.Call, callee, given, want: Any) -> Written:
@@ -195,6 +214,13 @@ def scan_layout(facts: FunctionFacts, home_of: HomeOf, node: ast.Call, item: ast
             if ty.shape == fact.shape:
                 return ty.layout
     return _operand_home(facts, home_of, item, fact)
+
+
+def scan_wants(writing: Writing, node: ast.Call, callee, given, want: Any) -> Wants:
+    """In which layouts a scan wants its arguments."""
+    facts, items = writing.facts, operands_of(given)
+    fact = operand_fact(facts, items[0])
+    return {} if fact is None else _items_in(facts, items, fact, scan_layout(facts, writing.home, node, items[0]))
 
 
 def emit_scan(writing: Writing, node: ast.Call, callee, given, want: Any) -> Written:

@@ -23,6 +23,7 @@ from translator.rewrite.dots import registers
 from translator.rewrite.packed_scales import Side
 from translator.rewrite.site import Site, TileRead
 from translator.gluon.written import Written, call, keyword, method, operand
+from translator.rewrite.relations import NOT_READ, Wants
 from translator.rewrite.unit import Synthesized
 from translator.rewrite.writing import Cheap, Writing, added
 from translator.ttgir.layouts import DotOperand, Layout, Mfma, Wmma
@@ -43,12 +44,47 @@ def emit_dot_scaled(site: Site, node: ast.Call, given: dict[str, ast.expr], want
                 "pack along K",
             )
     made = scaled_product(site.facts, node)
-    if made is not None:
-        text, result = _native(site, made, given)
-    else:
-        formats = [_constant(site.facts, given[k]) for k in ("lhs_format", "rhs_format")]
-        text, result = _upcast(site, node, given, formats)
+    text, result = _native(site, made, given) if made is not None else _upcast(site, node, given)
     return text if want is None or want == result else site.convert(text, want)
+
+
+def dot_scaled_wants(site: Site, node: ast.Call, given: dict[str, ast.expr]) -> Wants:
+    """In which layouts a scaled product wants its operands, their scales and its accumulator."""
+    facts, made, wants = site.facts, scaled_product(site.facts, node), {}
+    if made is not None:
+        result = made.result
+        for which in (0, 1):
+            wants |= packed_scales.wants(site, made, which)
+    else:
+        op = _placed_dot(site.facts, node)
+        result, types = op.results[0].layout, [t for t in op.operands if isinstance(t.layout, DotOperand)]
+        formats = _formats(facts, given)
+        reads = _read_late(site, given, formats)[1] if isinstance(result, Wmma) else {}
+        for side, fmt, ty in zip(("lhs", "rhs"), formats, types):
+            scale, matrix = given.get(f"{side}_scale"), isinstance(ty.layout.root, (Mfma, Wmma))
+            own = _read_in(ty, fmt) if matrix else site.home(given[side])
+            wants[given[side]] = NOT_READ if side in reads else own
+            if scale is not None and not callees.is_none(facts, scale):
+                wants[scale] = site.home(scale)
+    acc = given.get("acc")
+    return wants | ({acc: result} if acc is not None and not callees.is_none(facts, acc) else {})
+
+
+def _formats(facts: FunctionFacts, given: dict[str, ast.expr]) -> list[str]:
+    return [_constant(facts, given[k]) for k in ("lhs_format", "rhs_format")]
+
+
+def _placed_dot(facts: FunctionFacts, node: ast.Call):
+    """Triton's dot of the upcast operands."""
+    placed = facts.placed(node, "tt.dot")
+    if not placed:
+        raise refuse(facts.frame, node, "dot-eliminated", "Triton removes this `tl.dot_scaled`")
+    return placed[0]
+
+
+def _read_in(ty, fmt: str) -> Layout:
+    """The layout of an operand before it is upcast."""
+    return replace(ty.layout, k_width=ty.layout.k_width // 2) if fmt == "e2m1" else ty.layout
 
 
 def _constant(facts: FunctionFacts, node: ast.expr) -> str:
@@ -85,18 +121,16 @@ def instruction(writing: Writing, made: ScaledProduct, a: Side, b: Side, acc: Wr
     return call(f"{module}.{function}", *a, formats[0], *b, formats[1], acc, *registers(writing, made.result))
 
 
-def _upcast(site: Site, node, given, formats) -> tuple[Written, Layout]:
+def _upcast(site: Site, node, given) -> tuple[Written, Layout]:
     """Both operands brought to the 16-bit type of Triton's dot, scaled, then an ordinary matrix instruction."""
-    placed = site.facts.placed(node, "tt.dot")
-    if not placed:
-        raise refuse(site.facts.frame, node, "dot-eliminated", "Triton removes this `tl.dot_scaled`")
-    op = placed[0]
+    formats, wants = _formats(site.facts, given), dot_scaled_wants(site, node, given)
+    op = _placed_dot(site.facts, node)
     result = op.results[0].layout
     types = [t for t in op.operands if isinstance(t.layout, DotOperand)]
     first, reads = _read_late(site, given, formats) if isinstance(result, Wmma) else ("", {})
     texts = []
     for side, fmt, ty, axis in zip(("lhs", "rhs"), formats, types, (1, 0)):
-        texts.append(_operand(site, given, side, fmt, ty, axis, reads.get(side), first == side))
+        texts.append(_operand(site, given, wants, side, fmt, ty, axis, reads.get(side), first == side))
     acc = _accumulator(site, node, given, result)
     if not isinstance(result, (Mfma, Wmma)):
         return call("gl.dot_fma", *texts, acc), result
@@ -140,23 +174,23 @@ def _moves(facts: FunctionFacts, is_cheap: Cheap, staged: Container[ast.AST], sc
 
 
 def _operand(
-    site: Site, given, side: str, fmt: str, ty, axis: int, read: TileRead | None, behind_move: bool
+    site: Site, given, wants: Wants, side: str, fmt: str, ty, axis: int, read: TileRead | None, behind_move: bool
 ) -> Written:
     """One operand in the element type and layout of the dot, upcast in the lanes that multiply it.
 
-    read: how its tile is read from LDS here; behind_move: after its scales have been moved.
+    wants: in which layouts; read: how its tile is read from LDS here; behind_move: after its scales have been moved.
     """
     node, scale = given[side], given.get(f"{side}_scale")
     fact = site.facts.tensor(node)
     dtype = f"gl.{products.ELEMENT[ty.element]}"
     packed = fmt == "e2m1"
     matrix = isinstance(ty.layout.root, (Mfma, Wmma))
-    source = replace(ty.layout, k_width=ty.layout.k_width // 2) if packed else ty.layout
+    source = _read_in(ty, fmt)
     if read is not None:
         site.names.suggest(source, f"{node.id.lower()}_operand", 1, node.lineno)
         value = site.hole(Named(node.id)) if behind_move else read.text(site, source, Named(node.id))
     else:
-        value = operand(site.emit(node, source if matrix else site.home(node)))
+        value = operand(site.emit(node, wants[node]))
     if not packed and fact.dtype in BYTES:  # 8-bit floats carried as bytes
         float8 = {"e4m3": "float8e4nv", "e5m2": "float8e5"}[fmt]
         value = method(value, "to", f"gl.{float8}", "bitcast=True")
@@ -171,7 +205,7 @@ def _operand(
     groups = (
         _groups(site.facts, ty, axis, size) if matrix else site.facts.default_layout(_grouped(ty.shape, axis, size))
     )
-    scale_text = site.emit(scale, site.home(scale))
+    scale_text = site.emit(scale, wants[scale])
     arguments = [value, scale_text, dtype, str(size), site.names.spell(ty.layout), site.names.spell(groups)]
     name, text = f"scale_{side}", _SCALE
     if matrix and scales.dtype in BYTES:

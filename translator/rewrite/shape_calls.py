@@ -15,6 +15,7 @@ from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.layout.inferred_layouts import NoLayout, infer
 from translator.rewrite import call_text, instance_layouts, tuples
 from translator.gluon.written import Written, attribute, operand
+from translator.rewrite.relations import NOT_READ, Wants, operands_in, sliced
 from translator.rewrite.writing import Cheap, Emit, HomeOf, Writing
 from translator.ttgir.layouts import Blocked, Layout, Linear, Slice
 
@@ -70,9 +71,7 @@ def emit_shape(writing: Writing, node: ast.Call, callee, given, want: Any) -> Wr
         return _scalar_shape(writing, node, callee, given, want)
     source = facts.tensor(data)
     if step == "split":
-        text = call_text.with_function(
-            writing, node, callee, {data: writing.emit(data, split_operand(facts, writing.home, node, data))}
-        )
+        text = call_text.with_function(writing, node, callee, writing.texts(wants(writing, node, callee, given, want)))
         return tuples.in_layouts(writing, text, split_home(facts, writing.home, node, data), want)
     if fact is None:
         if isinstance(facts.fact(node), TupleFact):  # broadcast(a, b)
@@ -81,19 +80,15 @@ def emit_shape(writing: Writing, node: ast.Call, callee, given, want: Any) -> Wr
     want = want or writing.home(node)
     if step == "expand":
         axes = _axes(facts, given, fact.rank)
-        layout = want
-        for axis in reversed(sorted(axes)):
-            layout = Slice(axis, layout)
         index = ", ".join("None" if d in axes else ":" for d in range(fact.rank))
-        return call_text.by_template(writing.record, callee.row, {"input": writing.emit(data, layout), "index": index})
+        text = writing.texts(wants(writing, node, callee, given, want))[data]
+        return call_text.by_template(writing.record, callee.row, {"input": text, "index": index})
     if step == "squeeze":
-        (axis,) = _axes(facts, given, source.rank)
         parent = writing.home(data)
         text = call_text.generic(writing, node, {data: writing.emit(data, parent)})
         return _fit(writing, text, _infer(facts, node, "reshape", source.shape, parent, fact.shape), want)
     if step == "broadcast":
-        layout = want
-        text = writing.operand_in(data, fact, layout)
+        text = writing.texts(wants(writing, node, callee, given, want), fact)[data]
         return _broadcast_text(writing, node, callee, given, data, text)
     if step == "reshape":
         return _reshaped(writing, node, callee, given, want)
@@ -105,6 +100,33 @@ def emit_shape(writing: Writing, node: ast.Call, callee, given, want: Any) -> Wr
     if step == "join":
         return _joined(writing, node, callee, given, want)
     raise refuse(facts.frame, node, "shape-call", f"`{callee.name}` is not translated")
+
+
+def wants(writing: Writing, node: ast.Call, callee, given, want: Any) -> Wants:
+    """In which layouts a call that changes shapes, wanted in `want`, wants its tensors."""
+    facts, home_of = writing.facts, writing.home
+    step, fact, data = callee.row.layouts[0], facts.tensor(node), first_tensor(facts, given)
+    if data is None:
+        return {}
+    if step == "split":
+        return {data: split_operand(facts, home_of, node, data)}
+    if fact is None:
+        return _pair_wants(writing, node, given, want) if isinstance(facts.fact(node), TupleFact) else {}
+    want = want or home_of(node)
+    if step == "expand":
+        return {data: sliced(want, _axes(facts, given, fact.rank))}
+    if step == "squeeze":
+        return {data: home_of(data)}
+    if step == "broadcast":
+        return operands_in(facts, [data], fact, want)
+    if step == "reshape":
+        parent = _reshape_operand(facts, writing.cheap, home_of, node, data, fact, want)
+        model = _model(writing, node, data)
+        return {data: parent} | ({model: want} if model is not None and home_of(model) == want else {})
+    if step == "permute":
+        return permuted_wants(writing, node, data, _order(facts, node, callee, given, facts.tensor(data).rank), want)
+    tensors = [a for a in given.values() if facts.tensor(a) is not None]
+    return operands_in(facts, tensors, facts.tensor(data), _join_operand(writing, node, data))
 
 
 def _reshaped(writing: Writing, node: ast.Call, callee, given, want: Layout) -> Written:
@@ -124,11 +146,10 @@ def _reshaped(writing: Writing, node: ast.Call, callee, given, want: Layout) -> 
 
 def _offer_operand(writing: Writing, node: ast.Call, data: ast.expr, layout: Layout, want: Layout) -> None:
     """`reshape(broadcast_to(y, shape), x.shape)`: what is reshaped lies as `x` does in that shape."""
-    facts = writing.facts
-    inner = callee_of(facts, data) if isinstance(data, ast.Call) else None
-    model = next((n.value for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr == "shape"), None)
-    if inner is None or inner.name != "broadcast_to" or not isinstance(model, ast.Name) or writing.home(model) != want:
+    facts, model = writing.facts, _model(writing, node, data)
+    if model is None or writing.home(model) != want:
         return
+    inner = callee_of(facts, data)
     made = bind(facts, data, inner)
     first = first_tensor(facts, made)
     rest = {str(i): a for i, a in enumerate(made.values()) if a is not first}
@@ -141,6 +162,16 @@ def _offer_operand(writing: Writing, node: ast.Call, data: ast.expr, layout: Lay
     )
 
 
+def _model(writing: Writing, node: ast.Call, data: ast.expr) -> ast.Name | None:
+    """The `x` of `reshape(broadcast_to(y, shape), x.shape)` where what is reshaped has other shapes elsewhere."""
+    facts = writing.facts
+    inner = callee_of(facts, data) if isinstance(data, ast.Call) else None
+    if inner is None or inner.name != "broadcast_to" or varies(facts, node) or not varies(facts, data):
+        return None
+    model = next((n.value for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr == "shape"), None)
+    return model if isinstance(model, ast.Name) else None
+
+
 def _fit(writing: Writing, text: Written, own: Layout, want: Layout | None) -> Written:
     if want is None or (own == want and not writing.facts.frame.joined):
         return text
@@ -150,10 +181,23 @@ def _fit(writing: Writing, text: Written, own: Layout, want: Layout | None) -> W
 def permuted(
     writing: Writing, node, data: ast.expr, order, want: Layout | None, spell: Callable[[Written], Written]
 ) -> Written:
-    facts = writing.facts
     if isinstance(want, Layout) and (text := writing.permuted_tile(data, tuple(order), want)) is not None:
         return text
-    source = facts.tensor(data)
+    layout, own = permuted_in(writing, node, data, order, want)
+    text = spell(writing.emit(data, layout))
+    return text if own is None else _fit(writing, text, own, want)
+
+
+def permuted_wants(writing: Writing, node, data: ast.expr, order, want: Layout | None) -> Wants:
+    """In which layout a permutation wants what is permuted."""
+    if isinstance(want, Layout) and writing.permuted_tile(data, tuple(order), want) is not None:
+        return {data: NOT_READ}
+    return {data: permuted_in(writing, node, data, order, want)[0]}
+
+
+def permuted_in(writing: Writing, node, data: ast.expr, order, want: Layout | None) -> tuple[Layout, Layout | None]:
+    """(the layout in which `data` is permuted, that of the result; None where it is the wanted one)."""
+    facts, source = writing.facts, writing.facts.tensor(data)
     parent = _operand_layout(facts, writing.home, node, data, ("tt.trans",))
     inverse = tuple(order.index(i) for i in range(len(order)))
     if want is not None and isinstance(want, (Blocked, Linear)):
@@ -163,11 +207,10 @@ def permuted(
             )
             again = infer(facts.kernel.target, facts.kernel.num_warps, "permute", source.shape, back, tuple(order))
             if again == want and (writing.cheap(data) or back == writing.home(data)):
-                return spell(writing.emit(data, back))
+                return back, None
         except NoLayout:
             pass
-    own = _infer(facts, node, "permute", source.shape, parent, tuple(order))
-    return _fit(writing, spell(writing.emit(data, parent)), own, want)
+    return parent, _infer(facts, node, "permute", source.shape, parent, tuple(order))
 
 
 def _order(facts: FunctionFacts, node, callee, given, rank: int) -> tuple[int, ...]:
@@ -251,13 +294,22 @@ def _scalar_shape(writing: Writing, node, callee, given, want) -> Written:
 
 
 def _elementwise_pair(writing: Writing, node, callee, given, want) -> Written:
-    facts = [writing.facts.tensor(a) for a in given.values() if writing.facts.tensor(a) is not None]
-    shared = max(facts, key=lambda f: f.rank)
+    shared = _larger(writing.facts, given)
+    return call_text.with_function(
+        writing, node, callee, writing.texts(_pair_wants(writing, node, given, want), shared)
+    )
+
+
+def _larger(facts: FunctionFacts, given) -> TensorFact:
+    """Of tensors that are broadcast to each other, the one with all dimensions."""
+    return max((f for a in given.values() if (f := facts.tensor(a)) is not None), key=lambda f: f.rank)
+
+
+def _pair_wants(writing: Writing, node, given, want) -> Wants:
+    shared = _larger(writing.facts, given)
     layout = want[0] if isinstance(want, tuple) and want[0] is not None else None
     layout = layout or writing.home(next(a for a in given.values() if writing.facts.tensor(a) is shared))
-    return call_text.with_function(
-        writing, node, callee, {a: writing.operand_in(a, shared, layout) for a in given.values()}
-    )
+    return operands_in(writing.facts, given.values(), shared, layout)
 
 
 def split_operand(facts: FunctionFacts, home_of: HomeOf, node, data: ast.expr) -> Layout:
@@ -298,16 +350,20 @@ def split_home(facts: FunctionFacts, home_of: HomeOf, node, data: ast.expr) -> L
         return None
 
 
+def _join_operand(writing: Writing, node: ast.Call, first: ast.expr) -> Layout:
+    """The layout in which two tensors are joined."""
+    if not any(op.name == "tt.join" for op in writing.facts.placed(node)):
+        return writing.home(first)
+    return _operand_layout(writing.facts, writing.home, node, first, ("tt.join",))
+
+
 def _joined(writing: Writing, node, callee, given, want) -> Written:
     """join, interleave and cat: both operands in one layout, the result's inferred from it."""
     facts = writing.facts
     first = first_tensor(facts, given)
     source, fact = facts.tensor(first), facts.tensor(node)
-    tensors = [a for a in given.values() if facts.tensor(a) is not None]
-    parent = _operand_layout(facts, writing.home, node, first, ("tt.join",))
-    if not any(op.name == "tt.join" for op in facts.placed(node)):
-        parent = writing.home(first)
-    children = {a: writing.operand_in(a, source, parent) for a in tensors}
+    tensors, parent = [a for a in given.values() if facts.tensor(a) is not None], _join_operand(writing, node, first)
+    children = writing.texts(wants(writing, node, callee, given, want), source)
     join = _infer(facts, node, "join", source.shape, parent)
     joined_shape = (*source.shape, 2)
     a, b = (children[t] for t in tensors[:2]) if len(tensors) > 1 else (children[first], children[first])

@@ -32,13 +32,14 @@ class Reads(Protocol):
 
 @dataclass(frozen=True)
 class Site(Writing):
-    """A place between the statements of a function in one round of writing it.
+    """A place between the statements of a function while it is written, or walked through before.
 
     loops: those around it, the outermost first; pipelined: whether one of them is software-pipelined. edits: of the block that is
     written. hoisted: loop -> variable -> its line before the loop. staged, held: loads
     whose tiles are read from LDS, and those whose tiles wait in registers. partitioned: some loop is split between warps. holes, reads: of
     passes over pipelined loops. tile_at_use: a tile that is read where it is used, None for other values. load_in: has the load of
-    a variable made in a layout. demand_more: one more round is needed.
+    a variable made in a layout. demand_more: one more walk is needed.
+    is_moved: whether a chain of casts and transposes of a variable, wanted in a layout, moves it.
     """
 
     loops: tuple[ast.AST, ...]
@@ -56,6 +57,7 @@ class Site(Writing):
     tile_at_use: Callable[[ast.expr], TileRead | None]
     load_in: Callable[[ast.Call, Web, Layout], None]
     demand_more: Callable[[], None]
+    is_moved: Callable[[ast.expr, Layout], bool]
 
     def hole(self, node: Node, *parts: str) -> Written:
         """What stands for `node` in text: a hole in pipelined loops, which passes look into; else its own text.

@@ -13,6 +13,7 @@ from translator.facts.signs import Signs, obligation_at
 from translator.memory.staging import Rows
 from translator.rewrite import tdm
 from translator.gluon.written import Written, attribute, call, method
+from translator.rewrite.relations import Wants
 from translator.rewrite.unit import Record, Synthesized
 from translator.rewrite.writing import Writing, added
 from translator.ttgir.layouts import Layout
@@ -53,6 +54,12 @@ def access(
     if facts.fact(value).dtype != element:
         text = method(text, "to", attribute(writing.emit(owner), "dtype"))
     return _scatter(facts, writing.record, [*arguments, text, shared])
+
+
+def wants(facts: FunctionFacts, node: ast.Call, indices: list[ast.expr]) -> Wants:
+    """In which layout the data mover wants its row numbers."""
+    found = _rows_of(facts, node)
+    return {} if found is None else {indices[0]: found.indices}
 
 
 def owner_element(facts: FunctionFacts, owner: ast.expr) -> str:

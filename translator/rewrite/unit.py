@@ -38,7 +38,7 @@ class Tiles:
 
 @dataclass
 class Record:
-    """What one round of rewriting one function used; made anew each round, so only the last round counts.
+    """What writing one function used; walks that look for layouts each have their own, which counts for nothing.
 
     target_module: which of Gluon's modules for AMD GPUs has those of the target.
     """

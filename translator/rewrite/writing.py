@@ -11,9 +11,10 @@ from translator.facts.function import FunctionFacts
 from translator.facts.unscaled import Unscaled
 from translator.facts.webs import Web
 from translator.frontend.trace import TensorFact
-from translator.gluon.written import Written
+from translator.gluon.written import Written, indexed
 from translator.layout.names import LayoutNames
 from translator.numbered import numbered
+from translator.rewrite.relations import Wants, operand_layout
 from translator.rewrite.unit import Decided, Record, Synthesized
 from translator.rewrite.variables import WebState
 from translator.ttgir.layouts import Layout
@@ -36,15 +37,13 @@ StateOf = Callable[[Web], WebState]  # what is known so far of a variable in the
 Rebound = Callable[[str], bool]  # whether the author uses a name for several variables
 Cheap = Callable[[ast.AST], bool]  # whether a value is made anew in each layout that its uses want
 Convert = Callable[[Written, Layout], Written]  # writes a tensor in another layout
-# Writes an operand of an elementwise operation as its result is: in its layout, with the dimensions that it lacks.
-OperandIn = Callable[[ast.expr, TensorFact | None, Layout | None], Written]
 # Writes a tile of a pipelined loop with its dimensions permuted; None for other values.
 PermutedTile = Callable[[ast.expr, tuple[int, ...], Layout], Written | None]
 
 
 @dataclass(frozen=True)
 class Writing:
-    """One round of writing one function: what is known and decided, what the round has used so far, how parts are written, where
+    """Writing one function: what is known and decided, what has been used so far, how parts are written, where
     values lie."""
 
     facts: FunctionFacts
@@ -52,7 +51,6 @@ class Writing:
     record: Record
     names: LayoutNames
     emit: Emit
-    operand_in: OperandIn
     splice: Splice
     convert: Convert
     permuted_tile: PermutedTile
@@ -60,6 +58,19 @@ class Writing:
     cheap: Cheap
     rebound: Rebound
     unscaled: Mapping[ast.AST, Unscaled]  # by statement, and by reduction
+
+    def operand_in(self, node: ast.AST, fact: TensorFact | None, want: Layout | None) -> Written:
+        """An operand of an elementwise operation as its result, `fact`, is: in its layout, with the dimensions that it lacks."""
+        return self.texts({node: operand_layout(self.facts, node, fact, want)}, fact)[node]
+
+    def texts(self, wants: Wants, fact: TensorFact | None = None) -> dict[ast.AST, Written]:
+        """Each part in its layout; fact: of which they are elementwise operands, with the dimensions that they lack."""
+        made = {}
+        for node, want in wants.items():
+            made[node], mine = self.emit(node, want), self.facts.tensor(node)
+            if fact is not None and want is not None and mine is not None and fact.rank != mine.rank:
+                made[node] = indexed(made[node], ", ".join(["None"] * (fact.rank - mine.rank) + [":"] * mine.rank))
+        return made
 
     def added(self, function: Synthesized) -> str:
         """Put a function into the output; -> its name."""
