@@ -69,10 +69,7 @@ def build_bundle(pool: WorkerPool, request: BundleRequest) -> BuiltBundle:
     clusters = int(given.options.get("num_ctas", 1)) > 1
     spec = plain_launch(given) if own_target else given
     what = f"{spec.id} on {r.target}"
-    native = pool.call(JOBS + "compile_native", r.output, spec, r.target, r.folders, r.import_hosts, False, what=what)
-    if native["shares"]:
-        why = "what stands around its `run` allocates memory for each launch, which a code object alone is not given"
-        raise Refused("programs that share the steps of tiles", why, "not-bundled")
+    native = _native(pool, r, spec, what)
     inputs, tensors, flops = pool.call(
         JOBS + "reference", r.source, given, r.target, r.folders, r.import_hosts, what=f"{what}: reference"
     )
@@ -122,6 +119,15 @@ def build_bundle(pool: WorkerPool, request: BundleRequest) -> BuiltBundle:
         _source_ran_as(given.target, own_target, clusters),
     )  # fmt: skip
     return BuiltBundle(content, tuple(code.name for code in codes), tuple(notes))
+
+
+def _native(pool: WorkerPool, r: BundleRequest, spec: LaunchSpec, what: str) -> dict:
+    """The translation, compiled for its target. Raises: Refused where a code object alone is no launch."""
+    native = pool.call(JOBS + "compile_native", r.output, spec, r.target, r.folders, r.import_hosts, False, what=what)
+    if native["shares"]:
+        why = "what stands around its `run` allocates memory for each launch, which a code object alone is not given"
+        raise Refused("programs that share the steps of tiles", why, "not-bundled")
+    return native
 
 
 def _own_arguments(native: dict, inputs: Inputs, grid: tuple[int, ...]) -> list[dict]:
