@@ -80,7 +80,9 @@ POINTERS = """
 
 
 def test_what_is_none_does_not_run_ahead(tmp_path: Path):
-    body = POINTERS.replace("        a = tl.load(p, mask=", "        keep = None\n        a = tl.load(p, mask=keep and ")
+    body = POINTERS.replace(
+        "        a = tl.load(p, mask=", "        keep = None\n        a = tl.load(p, mask=keep and "
+    )
     body = body.replace("keep and offs_k[None, :] < K - k * BLOCK, other=0.0", "keep")
     (plan,) = plans(body, tmp_path)
     assert not any(isinstance(s, ast.Assign) for s in plan.producer)
