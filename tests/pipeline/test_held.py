@@ -198,7 +198,7 @@ def test_tiles_beside_a_ring_wait_in_order(source: str, target: str, buffers: in
 @pytest.mark.compile
 @pytest.mark.parametrize(
     "target, before, after",
-    [("gfx942", "= b_next[0]", "= b_next[-1]"), ("gfx950", "rows_b_2 = start_ahead + ", "rows_b_2 = start + ")],
+    [("gfx942", "= b_next[0]", "= b_next[-1]"), ("gfx950", "rows_mma_2 = start_ahead + ", "rows_mma_2 = start + ")],
     ids=["beside-a-ring", "alone"],
 )
 def test_a_vector_waits_in_each_layout(target: str, before: str, after: str, tmp_path: Path):

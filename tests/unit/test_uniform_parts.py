@@ -82,11 +82,11 @@ ROWS = dedent("""
 
 @pytest.mark.parametrize("pointer", ["x_ptr + rows[:, None] * stride + c[None, :]", "p"])
 def test_on_rdna_it_serves_where_nothing_else_makes_a_base_and_offsets(pointer: str, tmp_path):
-    # The start may be negative, as far as the kernel says, and the pointer has moved.
+    # The start may be negative, as far as the kernel says, and the pointer has another value.
     address = "x_ptr + rows[:, None] * stride + c[None, :]"
-    source = ROWS
+    source = ROWS.replace("x_ptr += tl.program_id(0)", "x_ptr = x_ptr + tl.program_id(0)")
     if pointer == "p":
-        source = ROWS.replace(f"load({address}", "load(p").replace(
+        source = source.replace(f"load({address}", "load(p").replace(
             "rows = start + r", f"rows = start + r; p = {address}"
         )
     kinds = {"x_ptr": "*fp32", "starts": "*i64", "out_ptr": "*fp32", "stride": "i32", "S": "i32"}
