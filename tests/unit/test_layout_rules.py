@@ -411,34 +411,31 @@ def test_columns_of_a_transposed_tile_are_rotated(rows, shape, last):
     assert of_gluon(rule_texts.ROTATED.function(held, shape, 4, 64, 16)) == Swizzled(1, 1, 1, (1, 0))
 
 
-def _far_942(points):
-    return [pytest.param(point, marks=pytest.mark.slow) for point in points]
-
-
+@pytest.mark.slow
 @pytest.mark.compile
-@pytest.mark.parametrize("point", _far_942([(64, 64, 32, 4), (64, 128, 64, 2), (128, 64, 32, 8)]))
-def test_a_general_matmul_through_registers_is_right_for_other_sizes(tmp_path, monkeypatch, point):
+def test_a_general_matmul_through_registers_is_right_for_other_sizes(tmp_path, monkeypatch):
     monkeypatch.setattr("translator.general.general_kernels.EXTENSIONS", 0)
     spec = at((128, 128, 64, 4))
     made = translate_kernel(TranslateRequest(str(KERNEL), "gfx942", launches=(spec,), general=True))
     assert "rotated(b_load" in made.text, made.notes
     (tmp_path / "output.py").write_text(made.text)
-    answer = validate_launch(str(KERNEL), str(tmp_path / "output.py"), at(point), "gfx942")
-    assert answer["status"] == "validated", answer
+    for point in ((64, 64, 32, 4), (64, 128, 64, 2), (128, 64, 32, 8)):
+        answer = validate_launch(str(KERNEL), str(tmp_path / "output.py"), at(point), "gfx942")
+        assert answer["status"] == "validated", answer
 
 
 @pytest.mark.slow
 @pytest.mark.compile
-@pytest.mark.parametrize("point", [(64, 64, 32, 2), (64, 256, 64, 8)])
-def test_a_general_matmul_for_few_registers_is_right_for_other_sizes(tmp_path, monkeypatch, point):
+def test_a_general_matmul_for_few_registers_is_right_for_other_sizes(tmp_path, monkeypatch):
     """Tiles of 64 columns would be padded in LDS in a translation for them alone, and are rotated as all others here."""
     monkeypatch.setattr("translator.general.general_kernels.EXTENSIONS", 0)
     spec = at((128, 128, 64, 4))
     made = translate_kernel(TranslateRequest(str(KERNEL), "gfx1201", launches=(spec,), general=True))
     assert "rotated(b_load" in made.text and "num_warps 2 to 8" in made.notes[-1], made.notes
     (tmp_path / "output.py").write_text(made.text)
-    answer = validate_launch(str(KERNEL), str(tmp_path / "output.py"), at(point), "gfx1201")
-    assert answer["status"] == "validated", answer
+    for point in ((64, 64, 32, 2), (64, 256, 64, 8)):
+        answer = validate_launch(str(KERNEL), str(tmp_path / "output.py"), at(point), "gfx1201")
+        assert answer["status"] == "validated", answer
 
 
 def test_copies_of_rows_that_fill_a_warp_go_row_by_row():

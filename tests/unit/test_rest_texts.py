@@ -56,6 +56,7 @@ def small_tiles_have_another_text(monkeypatch):
     monkeypatch.setattr(Trials, "at", at)
 
 
+@pytest.mark.slow
 def test_sizes_without_a_text_get_one(tmp_path, small_tiles_have_another_text):
     result = translate(tmp_path, SOURCE, spec(), target=TARGET, general=True)
     note = next(note for note in result.notes if "holds for" in note)

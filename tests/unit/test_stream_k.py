@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from slow_rows import slow_but, slow_but_every
+from slow_rows import slow_but
 from translation_of import dedent, launch, tensor, translate, validated
 from triton.compiler.errors import CompilationError
 
@@ -127,6 +127,7 @@ def test_few_tiles_and_few_steps(sizes: dict, tmp_path: Path, monkeypatch):
 
 
 @pytest.mark.compile
+@pytest.mark.slow
 def test_no_steps_at_all(tmp_path: Path):
     """Sums of nothing are zeros, which are stored."""
     validated(tmp_path, SOURCE, spec_of(), "gfx950", **chosen())
@@ -183,7 +184,7 @@ MISTAKES = {
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("what", slow_but(MISTAKES, 4))
+@pytest.mark.parametrize("what", slow_but(MISTAKES, 2))
 def test_mistakes_are_found(what: str, tmp_path: Path, monkeypatch):
     """As a validation runs a launch: the launch itself, without variants."""
     template, old, new = MISTAKES[what]
@@ -348,7 +349,7 @@ WAYS = {
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("what", slow_but_every(WAYS, 4))
+@pytest.mark.parametrize("what", slow_but(WAYS))
 def test_other_ways_to_write_it(what: str, tmp_path: Path):
     text, spec = WAYS[what], spec_of()
     assert text != SOURCE
@@ -378,7 +379,8 @@ def test_products_of_fixtures(fixture: str, tmp_path: Path):
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("target, lanes", slow_but([("gfx950", 64), ("gfx1201", 32)]))
+@pytest.mark.slow
+@pytest.mark.parametrize("target, lanes", [("gfx950", 64), ("gfx1201", 32)])
 def test_every_warp_releases_what_it_has_stored(target: str, lanes: int, tmp_path: Path):
     """Each thread has one addition to the mark, so none is left to another warp."""
     spec = replace(spec_of(), options={"num_warps": 4, "num_stages": 2})
@@ -495,6 +497,7 @@ def test_a_launch_has_an_estimate_and_needs_its_host_code(tmp_path: Path):
 
 
 @pytest.mark.compile
+@pytest.mark.slow
 def test_machine_code_is_run_with_tiles_that_are_cut(tmp_path: Path):
     """One program after another, with memory for sums and marks behind the tensors of the source."""
     validated(tmp_path, SOURCE, spec_of(), "gfx950", **chosen())
