@@ -9,7 +9,6 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from bench import tile_loads  # noqa: E402
-from translator.pipeline import lds_room  # noqa: E402
 from translator.report.explain_job import explain_launch  # noqa: E402
 from translator.request import TranslateRequest  # noqa: E402
 from translator.source.launch_spec import LaunchSpec  # noqa: E402
@@ -75,7 +74,5 @@ def test_fixtures(capsys):
     assert tile_loads.main([]) == 0
     said = capsys.readouterr().out
     staged = ("Triton does not stage", "outside of loops", "its loop is not pipelined", "its loop is a `while`")
-    # The row maxima in both launches of attention's backward pass.
-    assert f"    2  {lds_room.REASON}" in said
-    for line in said.replace(f"    2  {lds_room.REASON}\n", "").splitlines()[1:]:
+    for line in said.splitlines()[1:]:
         assert any(reason in line for reason in staged), f"a load of a pipelined loop: {line}"
