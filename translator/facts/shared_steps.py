@@ -75,19 +75,20 @@ class SharedSteps:
 def shared_steps(facts: FunctionFacts) -> SharedSteps:
     """The loop of a kernel whose steps several programs can share. Raises: TranslationError `stream-k` where there is none."""
     if (obstacle := single_tile(facts.kernel)) is not None:
-        raise _refused(facts, obstacle.node, obstacle.why, obstacle.help)
+        raise refused(facts, obstacle.node, obstacle.why, obstacle.help)
     loop = _only_loop(facts)
     _, high, step = loop_bounds(facts, loop)
     sums, moved = _carried(facts, loop)
     if not sums:
-        raise _refused(facts, loop, "the loop sums up nothing that begins at zero", _LEAVE)
+        raise refused(facts, loop, "the loop sums up nothing that begins at zero", _LEAVE)
     if len({s.dtype for s in sums}) > 1:
-        raise _refused(facts, loop, "the loop has sums of several types", _LEAVE)
+        raise refused(facts, loop, "the loop has sums of several types", _LEAVE)
     _check_effects(facts, loop)
     return SharedSteps(loop, _bound(facts, high, high), step, tuple(sums), tuple(moved), tuple(_numbers(facts)))
 
 
-def _refused(facts: FunctionFacts, node: ast.AST, why: str, help: str) -> TranslationError:
+def refused(facts: FunctionFacts, node: ast.AST, why: str, help: str) -> TranslationError:
+    """The error for a kernel whose tiles cannot be cut, at `node`."""
     message = f"tiles of `{facts.frame.fn.__name__}` cannot be cut between steps"
     return refuse(facts.frame, node, "stream-k", message, why, help)
 
@@ -97,26 +98,26 @@ def _only_loop(facts: FunctionFacts) -> ast.For:
     tree = facts.tree
     loops = [n for n in facts.nodes if isinstance(n, ast.For | ast.While)]
     if not loops:
-        raise _refused(facts, tree, "it has no loop", _LEAVE)
+        raise refused(facts, tree, "it has no loop", _LEAVE)
     loop = loops[0]
     if len(loops) > 1:
-        raise _refused(facts, loops[1], "it has more than one loop", _LEAVE)
+        raise refused(facts, loops[1], "it has more than one loop", _LEAVE)
     if not isinstance(loop, ast.For) or not any(s is loop for s in tree.body):
-        raise _refused(facts, loop, "its loop is not one over a range in the block of the function", _LEAVE)
+        raise refused(facts, loop, "its loop is not one over a range in the block of the function", _LEAVE)
     bounds = loop_bounds(facts, loop)
     if bounds is None or bounds[0] is not None or not isinstance(loop.target, ast.Name):
         why = "the loop is not one over a range that begins at 0 and goes up by one constant"
-        raise _refused(facts, loop, why, "have it count from 0, and compute what it counts in it")
+        raise refused(facts, loop, why, "have it count from 0, and compute what it counts in it")
     for node in facts.nodes:
         if isinstance(node, ast.Return):
-            raise _refused(facts, node, "the program would end here, with parts of tiles left to do", _LEAVE)
+            raise refused(facts, node, "the program would end here, with parts of tiles left to do", _LEAVE)
     given = {n.arg for n in ast.walk(tree.args) if isinstance(n, ast.arg)}
     for node in facts.nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in given:
             why = f"`{node.id}` is changed, and the next part of a tile needs the argument"
-            raise _refused(facts, node, why, "give what is computed from it another name")
+            raise refused(facts, node, why, "give what is computed from it another name")
     if loop is tree.body[-1]:
-        raise _refused(facts, loop, "nothing stands behind the loop, so nothing is done with its sums", _LEAVE)
+        raise refused(facts, loop, "nothing stands behind the loop, so nothing is done with its sums", _LEAVE)
     return loop
 
 
@@ -133,11 +134,11 @@ def _carried(facts: FunctionFacts, loop: ast.For) -> tuple[list[Summed], list[Mo
         behind = _read_behind(facts, loop, name)
         if not begins:
             if behind is not None:
-                raise _refused(facts, behind, f"`{name}` is what the last step has made of it", _LEAVE)
+                raise refused(facts, behind, f"`{name}` is what the last step has made of it", _LEAVE)
             continue
         statement = made[0]
         if len(made) > 1 or not any(statement is s for s in loop.body):
-            raise _refused(facts, statement, f"`{name}` is not changed once in each step", _LEAVE)
+            raise refused(facts, statement, f"`{name}` is not changed once in each step", _LEAVE)
         begin = next(iter(begins.values())) if len(begins) == 1 else None
         if (found := _sum(facts, loop, statement, name, begin)) is not None:
             sums.append(found)
@@ -145,7 +146,7 @@ def _carried(facts: FunctionFacts, loop: ast.For) -> tuple[list[Summed], list[Mo
             moved.append(move)
         else:
             why = f"`{name}` is neither a sum that begins at zero nor moved by the same amount in each step"
-            raise _refused(facts, statement, f"{why}, or it is read besides", _LEAVE)
+            raise refused(facts, statement, f"{why}, or it is read besides", _LEAVE)
     return sums, moved
 
 
@@ -288,7 +289,7 @@ def _bound(facts: FunctionFacts, node: ast.expr, whole: ast.expr) -> str:
 
 def _refused_bound(facts: FunctionFacts, node: ast.expr) -> TranslationError:
     why = f"`{unparsed(node)}` may be another number of steps in another tile"
-    return _refused(facts, node, why, "compute it from arguments and constants alone")
+    return refused(facts, node, why, "compute it from arguments and constants alone")
 
 
 def _check_effects(facts: FunctionFacts, loop: ast.For) -> None:
@@ -296,7 +297,7 @@ def _check_effects(facts: FunctionFacts, loop: ast.For) -> None:
     for s in facts.tree.body[: facts.tree.body.index(loop) + 1]:
         for call in _effects(facts, s):
             why = "it would be done for each part of a tile, not once for the tile"
-            raise _refused(facts, call, why, "do it behind the loop")
+            raise refused(facts, call, why, "do it behind the loop")
 
 
 def _effects(facts: FunctionFacts, node: ast.AST) -> Iterator[ast.Call]:
@@ -325,4 +326,4 @@ def _numbers(facts: FunctionFacts) -> Iterator[ast.Call]:
             yield node
 
 
-__all__ = ["Moved", "SharedSteps", "Summed", "shared_steps"]
+__all__ = ["Moved", "SharedSteps", "Summed", "refused", "shared_steps"]

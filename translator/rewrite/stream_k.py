@@ -33,8 +33,7 @@ from triton.runtime.jit import KernelParam
 
 from translator.choices.chosen import Choices
 from translator.facts.function import FunctionFacts
-from translator.facts.refusals import refuse
-from translator.facts.shared_steps import Moved, SharedSteps, Summed, shared_steps
+from translator.facts.shared_steps import Moved, SharedSteps, Summed, refused, shared_steps
 from translator.facts.source_text import Edit, replace_spans
 from translator.memory.traced_launch import TracedLaunch
 from translator.numbered import numbered
@@ -126,29 +125,26 @@ def share_steps(
         return replace(retrace(fn, with_shared(launch.spec, shared)), shared=shared)
     except CompilationError as error:
         said = error.error_message or "its statements do not go into a loop"
-        message = f"tiles of `{original.__name__}` cannot be cut between steps"
         why = f"Triton does not take it with a loop over tiles around it: {said.strip().splitlines()[0]}"
-        raise refuse(facts.frame, found.loop, "stream-k", message, why, "leave the choice out") from error
+        raise refused(facts, found.loop, why, "leave the choice out") from error
 
 
 def _check_choices(facts: FunctionFacts, choices: Choices, request: TranslateRequest) -> None:
     """Raises: TranslationError for what cannot stand beside."""
     kernel = facts.kernel
-    name = facts.frame.fn.__name__
-    message = f"tiles of `{name}` cannot be cut between steps"
     if choices.asks("program-order", "per-xcd"):
         why = "a program waits for those with smaller numbers, and numbers that are dealt anew are not those in whose order programs start"
-        raise refuse(facts.frame, facts.tree, "stream-k", message, why, "leave one of program-order and programs out")
+        raise refused(facts, facts.tree, why, "leave one of program-order and programs out")
     if request.general or request.fallback == "general":
         why = "memory for sums is allocated for the tiles of the launches that are given, and a kernel for any launch has others"
-        raise refuse(facts.frame, facts.tree, "stream-k", message, why, "leave --general and --fallback out")
+        raise refused(facts, facts.tree, why, "leave --general and --fallback out")
     if kernel.num_ctas > 1 or request.strategy == "warp-specialized":
         what = "are clusters" if kernel.num_ctas > 1 else "have warps with loops of their own"
         help = "leave out the cluster" if kernel.num_ctas > 1 else "leave --strategy out"
-        raise refuse(facts.frame, facts.tree, "stream-k", message, f"its programs {what}", help)
+        raise refused(facts, facts.tree, f"its programs {what}", help)
     if not _language(facts):
         why = "its file has no name for triton.language"
-        raise refuse(facts.frame, facts.tree, "stream-k", message, why, "import triton.language as tl")
+        raise refused(facts, facts.tree, why, "import triton.language as tl")
 
 
 def _language(facts: FunctionFacts) -> str:
@@ -222,12 +218,10 @@ def _edits(facts: FunctionFacts, found: SharedSteps, words: Mapping[str, str]) -
     lines.append(f"{words['stop']} = min({words['end']}{_by(facts, found)}, {facts.source.of(_high(found))})\n")
     around[above] = around.get(above, "") + textwrap.indent("".join(lines), indent + _TAB)
     edits: list[Edit] = []
+    kept = _inside_text(source.text)
     for line in range(first, len(source.lines) + 1):
-        deeper = (
-            _TAB * (2 if line >= behind else 1)
-            if source.lines[line - 1].strip() and line not in _inside_text(source.text)
-            else ""
-        )
+        moves = source.lines[line - 1].strip() and line not in kept
+        deeper = _TAB * (2 if line >= behind else 1) if moves else ""
         if text := around.get(line, "") + deeper:
             edits.append((source.starts[line - 1], source.starts[line - 1], text))
     edits += [(*source.span(call), words["tile"]) for call in found.numbers]
