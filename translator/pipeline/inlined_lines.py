@@ -59,11 +59,16 @@ def lines_of(
     out: list[str] = []
     column = statements[0].col_offset
     for s in statements:
-        out += [line[column:] for line in text[after : s.lineno - 1]]
+        out += [_dedented(line, column) for line in text[after : s.lineno - 1]]
         branch = _branch(s, frame, literal)
         if branch:
             out += lines_of(text, branch, frame, first_line(text, branch[0].lineno) - 1, literal, unread)
         elif branch is None and s not in unread:
-            out += [line[column:] for line in text[s.lineno - 1 : s.end_lineno]]
+            out += [_dedented(line, column) for line in text[s.lineno - 1 : s.end_lineno]]
         after = s.end_lineno or s.lineno
     return out
+
+
+def _dedented(line: str, column: int) -> str:
+    """A line that begins `column` further left; comments, and what is in brackets, may begin anywhere."""
+    return line.lstrip() if line[:column].strip() else line[column:]
