@@ -125,6 +125,11 @@ def replace_spans(text: str, start: int, end: int, spans: Iterable[tuple[int, in
     return "".join(out) + text[at:end]
 
 
+def dedented(line: str, column: int) -> str:
+    """A line that begins `column` further left; comments, and what is in brackets, may begin anywhere."""
+    return line.lstrip() if line[:column].strip() else line[column:]
+
+
 def inside_strings(text: str) -> frozenset[int]:
     """The lines that begin inside a string."""
     found: set[int] = set()
