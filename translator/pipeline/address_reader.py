@@ -25,7 +25,7 @@ class AddressReader:
     """Integer expressions of one loop as polynomials; what was met on the way.
 
     names: atoms and the expressions they stand for; extents: by dimension, the end of its `arange`; wide: 64-bit
-    arithmetic was met.
+    arithmetic was met; narrow: what is added to pointers as 32-bit numbers, which may have wrapped around.
     """
 
     def __init__(self, facts: FunctionFacts, loop: ast.For, low: ast.expr | None, step: ast.expr | None, shape):
@@ -33,6 +33,7 @@ class AddressReader:
         self.names: dict[str, ast.expr] = {}
         self.extents: dict[int, ast.expr] = {}
         self.wide = False
+        self.narrow: Polynomial = {}
         self.moved_bases: set[ast.Name] = set()
         self.assumed: set[Obligation] = set()
         # By dimension: (start, M) of `(start + arange) % M`.
@@ -54,9 +55,10 @@ class AddressReader:
             if isinstance(node.op, ast.Sub) and pointer is not node.left or (left is None or right is None):
                 raise NotATile("its address is not affine")
             base, address = self.pointer(pointer, self._lower(pointer, axes))
-            return base, add(
-                address, self.affine(integer, self._lower(integer, axes)), -1 if isinstance(node.op, ast.Sub) else 1
-            )
+            offset, sign = self.affine(integer, self._lower(integer, axes)), -1 if isinstance(node.op, ast.Sub) else 1
+            if isinstance(added := facts.fact(integer), TensorFact) and added.dtype == "int32":
+                self.narrow = add(self.narrow, offset, sign)
+            return base, add(address, offset, sign)
         if isinstance(node, ast.Subscript) and (inner := self._expanded(node, axes)) is not None:
             return self.pointer(node.value, inner)
         if isinstance(node, ast.Call) and (inner_node := self._passed(node)) is not None:
@@ -123,7 +125,7 @@ class AddressReader:
         self.wide |= fact.dtype == "int64"
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
             try:
-                a, b = (self.affine(side, self._lower(side, axes)) for side in (node.left, node.right))
+                a, b = (self._widened(side, self._lower(side, axes), fact) for side in (node.left, node.right))
             except NotATile:
                 if fact.shape or varies(self.facts, self.loop, node):
                     raise
@@ -132,7 +134,7 @@ class AddressReader:
                 return times(a, b)
             return add(a, b, -1 if isinstance(node.op, ast.Sub) else 1)
         if isinstance(node, ast.Call) and (inner := self._passed(node)) is not None:
-            return self.affine(inner, axes)
+            return self._widened(inner, axes, fact)
         if not fact.shape:
             return self._scalar(node)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and len(axes) == 1:
@@ -155,6 +157,16 @@ class AddressReader:
                 self.extents.setdefault(axes[0], extent)
                 return add({(axis_atom(axes[0]),): 1}, {(): start.value} if start.value else {}, 1)
         raise NotATile(f"`{unparsed(node)}` is not a sum of an arange and values that stay the same")
+
+    def _widened(self, node: ast.expr, axes: tuple[int, ...], into: TensorFact) -> Polynomial:
+        """A part of an integer that may have more bits: a product of sizes has wrapped around by then, and is one value."""
+        found, fact = self.affine(node, axes), self.facts.fact(node)
+        if into.dtype != "int64" or not isinstance(fact, TensorFact) or fact.shape or fact.dtype != "int32":
+            return found
+        sizes = (
+            sum(not isinstance(self.facts.fact(self.names[a]), ConstFact) for a in m if a in self.names) for m in found
+        )
+        return self._atom(node) if max(sizes, default=0) > 1 and not varies(self.facts, self.loop, node) else found
 
     def _wrapped(self, node: ast.BinOp, axes: tuple[int, ...]) -> Polynomial:
         """`(start + arange) % M`, as if it were not wrapped: whoever reads `wrapped` has to see to the rows from M on."""

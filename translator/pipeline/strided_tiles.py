@@ -62,7 +62,9 @@ WRAPPED = "a tile of the data mover whose rows wrap"
 
 @dataclass(frozen=True)
 class StridedTile:
-    """Tiles at `base + rest`, axes in the order of memory; order: dimension of the load behind each axis."""
+    """Tiles at `base + rest`, axes in the order of memory; order: dimension of the load behind each axis. wide: `rest` has 64 bits, but for
+    `narrow`, the part of it that the source adds as a 32-bit number, wrapped around as that is.
+    """
 
     base: ast.expr
     rest: Polynomial
@@ -73,6 +75,7 @@ class StridedTile:
     names: dict[str, ast.expr] = field(hash=False)
     assumed: frozenset[Obligation] = frozenset()  # what the tile rests on
     small: str = ""  # the pointer whose tensor must be within 2 GiB
+    narrow: Polynomial = field(default_factory=dict)
 
     @property
     def counts_tiles(self) -> bool:
@@ -141,9 +144,10 @@ def strided_tile(
     shared = tile_layout(staged, order, fact)
     if choices.asks("lds-partitions", "two") and (free := free_dimension(facts, loop, call)) is not None:
         shared = partitioned(shared, order.index(free)) or shared
-    tile = StridedTile(
-        base, box.rest, wide or bool(wide_axes), axes, order, shared, reader.names, frozenset(reader.assumed), box.small
-    )
+    narrow = {m: c for m, c in box.rest.items() if wide and reader.narrow.get(m) == c}
+    wide = wide or bool(wide_axes)
+    assumed = frozenset(reader.assumed)
+    tile = StridedTile(base, box.rest, wide, axes, order, shared, reader.names, assumed, box.small, narrow)
     for node in tile.nodes:
         reader.settled(node)
     return tile

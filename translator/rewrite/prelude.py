@@ -20,6 +20,7 @@ from triton.runtime.jit import ConstexprFunction, JITFunction
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.rewrite.gluon_function import JIT, Block, GluonFunction, Statement, definitions, parsed
 from translator.rewrite.import_lines import Import
+from translator.rewrite.same_meaning import same_meaning
 from translator.rewrite.tree_walk import mapped, walk
 from translator.rewrite.unit import Synthesized
 from translator.source.host_values import HostName
@@ -42,7 +43,7 @@ class Prelude:
     def add(self, name: str, value: Any, user: Any) -> None:
         """Make `name` mean `value` for the function `user`. Raises TranslationError for what has no source form."""
         if name in self.names:
-            if not _same(self.names[name], value):
+            if not same_meaning(self.names[name], value):
                 raise _refuse(user, name, "two functions of this kernel mean different things by this name")
             return
         self.names[name] = value
@@ -94,7 +95,7 @@ class Prelude:
     def _language(self, name: str, value: Any, user: Any) -> None:
         own = getattr(value, "__name__", name)
         if isinstance(value, tl.dtype):
-            found = next((n for n in dir(gl) if getattr(gl, n) is value or _same(getattr(gl, n), value)), None)
+            found = next((n for n in dir(gl) if getattr(gl, n) is value or same_meaning(getattr(gl, n), value)), None)
             self._constant(f"{name} = gl.{found}")
             return
         module = getattr(value, "__module__", "")
@@ -162,14 +163,6 @@ def _holds_torch(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(map(_holds_torch, value))
     return isinstance(value, HostName)
-
-
-def _same(a: Any, b: Any) -> bool:
-    if a is b:
-        return True
-    if isinstance(a, constexpr) and isinstance(b, constexpr):
-        return type(a.value) is type(b.value) and a.value == b.value
-    return type(a) is type(b) and not callable(a) and bool(a == b)
 
 
 def _refuse(user: Any, name: str, why: str) -> TranslationError:

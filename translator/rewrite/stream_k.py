@@ -20,9 +20,7 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
-import io
 import textwrap
-import tokenize
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -34,7 +32,7 @@ from triton.runtime.jit import KernelParam
 from translator.choices.chosen import Choices
 from translator.facts.function import FunctionFacts
 from translator.facts.shared_steps import Moved, SharedSteps, Summed, refused, shared_steps
-from translator.facts.source_text import Edit, replace_spans
+from translator.facts.source_text import Edit, inside_strings, replace_spans
 from translator.memory.traced_launch import TracedLaunch
 from translator.numbered import numbered
 from translator.request import TranslateRequest
@@ -218,7 +216,7 @@ def _edits(facts: FunctionFacts, found: SharedSteps, words: Mapping[str, str]) -
     lines.append(f"{words['stop']} = min({words['end']}{_by(facts, found)}, {facts.source.of(_high(found))})\n")
     around[above] = around.get(above, "") + textwrap.indent("".join(lines), indent + _TAB)
     edits: list[Edit] = []
-    kept = _inside_text(source.text)
+    kept = inside_strings(source.text)
     for line in range(first, len(source.lines) + 1):
         moves = source.lines[line - 1].strip() and line not in kept
         deeper = _TAB * (2 if line >= behind else 1) if moves else ""
@@ -233,12 +231,6 @@ def _edits(facts: FunctionFacts, found: SharedSteps, words: Mapping[str, str]) -
     edits.append(_of_range(facts, found, words))
     edits.append(_of_signature(facts, words))
     return sorted(edits)
-
-
-def _inside_text(text: str) -> frozenset[int]:
-    """The lines that begin inside a string."""
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return frozenset(n for t in tokens if t.type == tokenize.STRING for n in range(t.start[0] + 1, t.end[0] + 1))
 
 
 def _distance(facts: FunctionFacts, moved: Moved, words: Mapping[str, str]) -> str:
