@@ -12,7 +12,6 @@ after:  `if not EVEN: a = tl.load(ptrs, mask) else: a = tl.load(ptrs)`
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -22,11 +21,10 @@ from triton.runtime.jit import JITFunction
 
 from translator.frontend.trace import ConstFact, Frame, TensorFact
 from translator.numbered import numbered
-from translator.facts.source_text import SourceText, replace_spans
+from translator.facts.source_text import SourceText, edited_copy, replace_spans
 from translator.facts.syntax import unparsed
 from translator.gluon.written import Written, form_of, literal, name as variable, operand
 from translator.pipeline.inlined_lines import is_arithmetic, lines_of, unread_assignments
-from translator.source.moved_lines import record_moved
 
 MAX_DEPTH = 4
 
@@ -66,12 +64,7 @@ def inlined_kernel(launch: Any) -> Any | None:
             text = ("\n").join(indent + line if line.strip() else "" for line in lines)
             start, end = source.span(statement)
             edits.append((start - len(indent), end, text))
-    if not edits:
-        return None
-    fn = copy.copy(frame.fn)
-    fn._unsafe_update_src(replace_spans(source.text, 0, len(source.text), edits))
-    record_moved(fn, frame.fn, source.text, edits)
-    return fn
+    return edited_copy(frame.fn, source, edits) if edits else None
 
 
 def inline_tile_loads(launch: Any, retrace: Callable[[Any], Any]) -> Any:

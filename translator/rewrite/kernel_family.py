@@ -28,8 +28,8 @@ from translator.rewrite.configuration import (
 )
 from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.gluon_function import JIT, Block, GluonFunction, Statement, definitions
-from translator.rewrite.gluon_function import first_after_gap, formatted, statements, wrapped
-from translator.rewrite.handed_on import Ranged, call_of, condition, passed_on, picked_by_ranges, refused
+from translator.rewrite.gluon_function import call_in_block, first_after_gap, formatted, statements, wrapped
+from translator.rewrite.handed_on import Ranged, condition, picked_by_ranges, refused
 from translator.rewrite.helper_pool import Helper, HelperPool
 from translator.rewrite.persistent import for_tiles, persistent
 from translator.rewrite.stream_k_run import together
@@ -362,7 +362,7 @@ def _dispatcher(
         test = condition(any_of(tested, [row for member in group for row in member.rows(tested)]))
         lines += [
             ("else:" if both else f"el{test}") if number else test,
-            call_of(private, passed_on(for_tiles(function, tiles), own)),
+            call_in_block(private, for_tiles(function, tiles).handed_on(own)),
         ]
     if not both:
         message = contracts.quoted(contracts.translated_for(name, tested, rows))

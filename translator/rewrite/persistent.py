@@ -16,7 +16,6 @@ gives the kernel the number of tiles; a launch that gives none has a program for
 from __future__ import annotations
 
 import ast
-import textwrap
 from collections.abc import Sequence
 
 import libcst as cst
@@ -29,7 +28,7 @@ from translator.facts.single_tiles import single_tile
 from translator.frontend.trace import ConstFact
 from translator.gluon.written import Written
 from translator.numbered import numbered
-from translator.rewrite.gluon_function import INDENT, JIT, LINE_LENGTH, Block, GluonFunction, Statement, statements
+from translator.rewrite.gluon_function import JIT, Block, GluonFunction, Statement, call_in_block, statements
 from translator.rewrite.unit import Tiles
 from translator.rewrite.writing import Writing
 from translator.source.persistent_launch import PER_UNIT, run_persistent_name
@@ -86,15 +85,12 @@ def persistent(function: GluonFunction, tiles: Tiles, taken: set[str]) -> tuple[
     head = [*statements(f'"""One tile of {function.name}."""'), *one.constants]
     block = one.block.with_changes(body=[*head, *one.body])
     one = one.with_node(one.node.with_changes(body=block))
-    given = function.node.params
-    names = [p.name.value for p in (*given.posonly_params, *given.params)]
-    names += [f"{p.name.value}={p.name.value}" for p in given.kwonly_params]
     count = numbered("count", function.bound.__contains__)
     lines = [
         f"# Each program has every `gl.num_programs(0)`-th tile. Where a launch does not give {tiles.count}, each has one.",
         f"{count} = gl.num_programs(0) if {tiles.count} is None else {tiles.count}",
         f"for {tiles.tile} in range(gl.program_id(0), {count}, gl.num_programs(0)):",
-        *textwrap.indent(_call(one.name, [tiles.tile, count, *names]), INDENT).splitlines(),
+        call_in_block(one.name, [tiles.tile, count, *function.handed_on()]),
         "    # All warps are done with this tile's LDS before the next one fills it.",
         "    gl.barrier()",
     ]
@@ -121,14 +117,6 @@ def _returning(block: cst.BaseSuite) -> cst.CSTNode | None:
     last = block.body[-1] if isinstance(block, cst.IndentedBlock) else block
     line = last.body if isinstance(last, cst.SimpleStatementLine | cst.SimpleStatementSuite) else ()
     return last if len(line) == 1 and isinstance(line[0], cst.Return) else None
-
-
-def _call(name: str, arguments: Sequence[str]) -> str:
-    """A call, its arguments filling lines as a signature does."""
-    line = f"{name}({', '.join(arguments)})"
-    if len(line) <= LINE_LENGTH - 2 * len(INDENT):
-        return line
-    return "\n".join([f"{name}(", *(INDENT + x for x in textwrap.wrap(", ".join(arguments), 100)), ")"])
 
 
 _COMMA = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
