@@ -58,7 +58,7 @@ def is_hinted_index(facts: FunctionFacts, loop: ast.For, definition: Definition)
     callee = callees.callee_of(facts, definition.value)
     if callee is None or callee.row is None or callee.name not in HINTS:
         return False
-    value = next(iter(callees.bind(facts, definition.value, callee).values()), None)
+    value = next(iter(callees.bind(definition.value, callee).values()), None)
     return isinstance(value, ast.Name) and is_index(facts, loop, value)
 
 

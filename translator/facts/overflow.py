@@ -288,7 +288,7 @@ class _Walk:
             return None if start is None or index is None else plus(start, times(number(by), index))
         self.seen.add(web.index)
         try:
-            bounds = [self._definition(web, d) for d in web.definitions]
+            bounds = [self._definition(d) for d in web.definitions]
         finally:
             self.seen.discard(web.index)
         found = bounds[0] if bounds else None
@@ -296,7 +296,7 @@ class _Walk:
             found = most_of_two(found, bound)
         return found
 
-    def _definition(self, web: Any, d: Any) -> Bound | None:
+    def _definition(self, d: Any) -> Bound | None:
         if isinstance(d.node, ast.arg):
             return self._parameter(d.name)
         if isinstance(d.node, ast.For):

@@ -118,7 +118,7 @@ def _read_by(facts: FunctionFacts, call: ast.Call) -> frozenset[Source]:
     if not helper and callees.kind_of(facts, call) not in _READS:
         return frozenset()
     callee = callees.callee_of(facts, call)
-    given = callees.bind(facts, call, callee) if callee is not None else {}
+    given = callees.bind(call, callee) if callee is not None else {}
     return frozenset().union(*(sources_of(facts, a) for k, a in given.items() if helper or k in ("pointer", "self")))
 
 

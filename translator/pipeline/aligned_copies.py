@@ -37,7 +37,7 @@ def rest_on_alignment(facts: FunctionFacts, record: Record, call: ast.Call, layo
     axis = _fastest(layout)
     if elements <= 1 or axis is None:
         return
-    given = callees.bind(facts, call, callees.callee_of(facts, call))
+    given = callees.arguments_of(facts, call)
     asked = _Alignment(facts, elements)
     pointer, mask = given["pointer"], given.get("mask")
     found = asked.run(pointer, axis)
@@ -91,7 +91,7 @@ class _Alignment:
         """What the author says of a value, `tl.max_contiguous(tl.multiple_of(x, 64), 64)`, in groups that are whole there."""
         if not isinstance(node, ast.Call) or (callee := callees.callee_of(self._facts, node)) is None:
             return _NOTHING
-        given = list(callees.bind(self._facts, node, callee).values())
+        given = list(callees.bind(node, callee).values())
         if callee.row is None or callee.name not in HINTS or len(given) != 2:
             return _NOTHING
         whole = multiple_by(self._facts, given[1], self._elements) is not None

@@ -32,7 +32,7 @@ def wide_enough(facts: FunctionFacts, owner: ast.expr, offsets: list[ast.expr]) 
 def rest_on_multiples(facts: FunctionFacts, record: Record, call: ast.Call) -> None:
     """Write down the arguments that Triton was told are multiples of 16, without which a load's copies to LDS do not compile."""
     callee = callees.callee_of(facts, call)
-    offsets = callees.bind(facts, call, callee)["offsets"]
+    offsets = callees.bind(call, callee)["offsets"]
     write_down(record, _rests_on(facts, callee.owner, offsets.elts) or (), "copies of a descriptor's tiles to LDS")
 
 
@@ -172,7 +172,7 @@ def _called_multiple_by(facts: FunctionFacts, node: ast.Call, of: int) -> frozen
     callee = callees.callee_of(facts, node)
     if callee is None or callee.row is None:
         return None
-    given = list(callees.bind(facts, node, callee).values())
+    given = list(callees.bind(node, callee).values())
     inner = given[0] if callee.name in HINTS and given else callees.cast_of(facts, node)
     said = callee.name == HINTS[0] and len(given) == 2
     # Of an argument Triton knows what the launch says alone.

@@ -71,7 +71,7 @@ def _address(facts: FunctionFacts, call: ast.Call) -> ast.expr:
     callee = callees.callee_of(facts, call)
     if callee.owner is not None:
         return callee.owner
-    given = callees.bind(facts, call, callee)
+    given = callees.bind(call, callee)
     return given.get("pointer") or given.get("desc") or next(iter(given.values()))
 
 

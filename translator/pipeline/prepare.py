@@ -169,7 +169,7 @@ def _push_addresses(
         for argument in [*ring.fetch.args, *(k.value for k in ring.fetch.keywords)]:
             _push(pushed, argument)
             if isinstance(argument, ast.Name) and (web := facts.webs.of_use.get(argument)) is not None:
-                if not web.is_parameter and all(_light(facts, d.value) for d in web.definitions):
+                if not web.is_parameter and all(_light(d.value) for d in web.definitions):
                     make_cheap(web)
                     for d in web.definitions:
                         _push(pushed, d.value)
@@ -230,7 +230,7 @@ def _with_stages(facts: FunctionFacts, loop: PipelinedLoop, after_read: bool) ->
     return replace(loop, stages=(*stages_of(loop.sliced), *((StagePlan("memory", ()),) if stored else ())))
 
 
-def _light(facts: FunctionFacts, value: ast.expr | None) -> bool:
+def _light(value: ast.expr | None) -> bool:
     """Whether a value is arithmetic on names, with nothing loaded, reduced or called on the way."""
     if value is None:
         return False
@@ -300,7 +300,7 @@ def _move_bases(
 
 
 def _masked(facts: FunctionFacts, load: PipelinedLoad) -> bool:
-    mask = callees.bind(facts, load.call, callees.callee_of(facts, load.call)).get("mask")
+    mask = callees.arguments_of(facts, load.call).get("mask")
     return mask is not None and not callees.is_absent(facts, mask)
 
 

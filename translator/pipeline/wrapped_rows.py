@@ -185,7 +185,7 @@ class _Flow:
             raise self.leaves(call)
         if callees.is_helper(facts, call):
             return self.helper(call, node, d)
-        given = callees.bind(facts, call, callee)
+        given = callees.bind(call, callee)
         names = [name for name, value in given.items() if value is node]
         kind, name = (callee.row.kind if callee.row is not None else ""), callee.name
         if kind == "elementwise" and name not in _NOT_ELEMENTWISE:

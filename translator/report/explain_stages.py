@@ -131,7 +131,7 @@ def conversions(view: FunctionView) -> Iterator[Choice]:
             fact = assigned_fact(view.written.facts, statement)
         if not isinstance(fact, TensorFact) or not fact.shape:
             continue
-        before = _layout_before(view, node, fact)
+        before = _layout_before(view, node)
         move = view.costs.move(before, layout, fact.shape) if before is not None else "moves data"
         size = view.costs.bytes(fact.shape, fact.dtype)
         what = ast.unparse(node) if node is not None else text
@@ -150,7 +150,7 @@ def conversions(view: FunctionView) -> Iterator[Choice]:
         )
 
 
-def _layout_before(view: FunctionView, node: ast.AST | None, fact: TensorFact) -> Layout | None:
+def _layout_before(view: FunctionView, node: ast.AST | None) -> Layout | None:
     if node is None:
         return None
     if isinstance(node, ast.Name):

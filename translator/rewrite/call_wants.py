@@ -40,7 +40,7 @@ def wants(site: Site, addressing: Addressing, helper: Helpers, node: ast.Call, w
 def _own_wants(site: Site, addressing: Addressing, helper: Helpers, node: ast.Call, callee: Callee, want: Any) -> Wants:
     if callee.row is None or callee.row.kind == "helper":
         return helpers.helper_wants(helper, node, callee, want) if isinstance(callee.function, JITFunction) else {}
-    kind, given = callee.row.kind, bind(site.facts, node, callee)
+    kind, given = callee.row.kind, bind(node, callee)
     call = Called(node, callee, given)
     if callee.owner is not None and is_descriptor(site.facts.fact(callee.owner)):
         return descriptors.wants(site, node, callee, given, want)

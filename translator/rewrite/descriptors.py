@@ -108,7 +108,7 @@ def _access_wants(
 
 def _accessed_in(writing: Writing, node: ast.Call, kind, indices, value, block: TensorFact, want) -> Layout:
     """The layout in which a tile is accessed without the data mover."""
-    shape = _accessed_shape(writing.facts, node, kind, indices, value, block)
+    shape = _accessed_shape(writing.facts, kind, indices, block)
     if value is None:
         return _layout(writing.facts, node, shape, want)
     return _placed(writing.facts, node, shape) or writing.home(value)
@@ -137,7 +137,7 @@ def _access(
             return tdm.store_text(writing, writing.emit(owner), offsets, text)
         layout = want if isinstance(want, Layout) else _layout(facts, node, block.shape, want)
         return tdm.load_text(writing, writing.emit(owner), offsets, layout, tdm.is_shared(facts, origin, block.shape))
-    shape = _accessed_shape(facts, node, kind, indices, value, block)
+    shape = _accessed_shape(facts, kind, indices, block)
     layout = _accessed_in(writing, node, kind, indices, value, block, want)
     rank = len(shape)
     root = descriptor_root(facts, owner)
@@ -211,7 +211,7 @@ def fetch_layout(facts: FunctionFacts, node: ast.Call, owner: ast.expr) -> Layou
     return _layout(facts, node, block_of(facts.fact(owner)).shape, None)
 
 
-def _accessed_shape(facts: FunctionFacts, node, kind, indices, value, block: TensorFact) -> tuple[int, ...]:
+def _accessed_shape(facts: FunctionFacts, kind, indices, block: TensorFact) -> tuple[int, ...]:
     if kind in ("gather", "scatter"):
         rows = facts.tensor(indices[0])
         return (rows.shape[0], block.shape[-1])

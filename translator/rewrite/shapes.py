@@ -130,7 +130,7 @@ def _of_call(facts: FunctionFacts, node: ast.Call, fact: TensorFact, seen: froze
     callee = callee_of(facts, node)
     if callee is None or callee.row is None:
         return None
-    given = bind(facts, node, callee)
+    given = bind(node, callee)
     if callee.name == "arange":
         start = facts.fact(given["start"])
         return (given["end"],) if isinstance(start, ConstFact) and start.value == 0 else None

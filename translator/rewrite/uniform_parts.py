@@ -50,7 +50,7 @@ def mark(addressing: Addressing, states: dict[int, WebState], pipelined: Collect
         for call in [n for n in ast.walk(loop) if isinstance(n, ast.Call)]:
             callee = callee_of(facts, call)
             if callee is not None and callee.row is not None and callee.row.kind in _ACCESSES:
-                pointer = bind(facts, call, callee).get("pointer")
+                pointer = bind(call, callee).get("pointer")
                 if isinstance(pointer, ast.BinOp) and facts.tensor(pointer) is not None:
                     marked[pointer] = loop, True  # the innermost loop comes last
 
