@@ -18,7 +18,7 @@ from translator.rewrite import descriptors
 from translator.rewrite.addresses import is_bare_parameter
 from translator.rewrite.unit import Record
 from translator.ttgir.elements import bits_of
-from translator.ttgir.layouts import Blocked, Layout
+from translator.ttgir.layouts import Blocked, Layout, dealt
 
 _PARAMETER = 16  # what Triton specializes an integer argument on
 _START = ".start"  # of a tensor that is an argument
@@ -80,19 +80,9 @@ def source_layout(facts: FunctionFacts, call: ast.Call, owner: ast.expr) -> Layo
     if isinstance(layout, Blocked) and layout.order[0] == block.rank - 1 and layout.size_per_thread[-1] >= narrowest:
         return layout
     sizes = [1] * (block.rank - 1) + [max(1, min(block.shape[-1], widest))]
-    lanes = _dealt(facts.kernel.target.warp_size, block.shape, sizes)
-    warps = _dealt(facts.kernel.num_warps, block.shape, [size * lane for size, lane in zip(sizes, lanes)])
+    lanes = dealt(facts.kernel.target.warp_size, block.shape, sizes)
+    warps = dealt(facts.kernel.num_warps, block.shape, [size * lane for size, lane in zip(sizes, lanes)])
     return Blocked(tuple(sizes), tuple(lanes), tuple(warps), tuple(reversed(range(block.rank))), layout.ctas)
-
-
-def _dealt(count: int, shape: tuple[int, ...], held: list[int]) -> list[int]:
-    """`count` lanes or warps over what is left of `shape` where each has `held` of it, the last dimension first."""
-    out = [1] * len(shape)
-    for d in reversed(range(len(shape))):
-        out[d] = max(1, min(count, shape[d] // held[d]))
-        count //= out[d]
-    out[0] *= count
-    return out
 
 
 def _argument(made: ast.Call, position: int, name: str) -> ast.expr | None:

@@ -224,15 +224,17 @@ def _reached(frame: Frame, statements: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 def _same_globals(helper: ast.FunctionDef, fn: JITFunction, kernel: ast.FunctionDef, into: JITFunction) -> bool:
     """Whether what the helper finds outside of itself is the same where it is called."""
-    own = {n.id for n in ast.walk(helper) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    own |= {a.arg for a in ast.walk(helper) if isinstance(a, ast.arg)}
-    local = {n.id for n in ast.walk(kernel) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    local |= {a.arg for a in ast.walk(kernel) if isinstance(a, ast.arg)}
-    names = {n.id for s in helper.body for n in ast.walk(s) if isinstance(n, ast.Name)} - own
+    names = {n.id for s in helper.body for n in ast.walk(s) if isinstance(n, ast.Name)} - _bound_in(helper)
     missing = object()
-    return not names & local and all(
+    return not names & _bound_in(kernel) and all(
         fn.__globals__.get(name, missing) is into.__globals__.get(name, missing) for name in names
     )
+
+
+def _bound_in(function: ast.FunctionDef) -> set[str]:
+    """The parameters and variables of a function."""
+    stored = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return stored | {a.arg for a in ast.walk(function) if isinstance(a, ast.arg)}
 
 
 def _annotation(parameter: ast.arg, fn: JITFunction, into: JITFunction) -> str | None:

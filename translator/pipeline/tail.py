@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
 from translator.facts.loop_range import every_iteration, int_of, is_index, varies
-from translator.facts.polynomials import INDEX, Polynomial, add, product
+from translator.facts.polynomials import INDEX, OPERATORS, Polynomial, add, operated
 from translator.facts.host_bounds import Condition, number
 from translator.facts.obligations import Obligation
 from translator.facts.operations import operation_of
@@ -161,16 +161,10 @@ class TailProof:
             if coefficient > 0 or len(monomial) != 1 or not proof.holds(self.tensors[monomial[0]]):
                 return False
         # Past the end the index is at least `high`; that has to bring the margin to zero or below.
-        end = self.polynomial(self.high) if step == 1 else None
-        if end is not None:
-            rest = add(margin, end, -1)
-            if set(rest) <= {()} and rest.get((), 0) <= 0:
-                self.assumed |= proof.assumed
-                return True
-        ceiling = self._ceiling(self.high)
-        if ceiling is not None and ceiling[1] == step:
-            rest = add(margin, ceiling[0], -1)
-            if set(rest) <= {()} and rest.get((), 0) <= 0:
+        end, ceiling = self.polynomial(self.high) if step == 1 else None, self._ceiling(self.high)
+        for high in (end, ceiling[0] if ceiling is not None and ceiling[1] == step else None):
+            rest = add(margin, high, -1) if high is not None else None
+            if rest is not None and set(rest) <= {()} and rest.get((), 0) <= 0:
                 self.assumed |= proof.assumed
                 return True
         return False
@@ -211,13 +205,11 @@ class TailProof:
         if constant is not None:
             return {(): int(constant)} if constant else {}
         fact = self.facts.fact(node)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, OPERATORS):
             a, b = self.polynomial(node.left), self.polynomial(node.right)
             if a is None or b is None or not isinstance(fact, TensorFact):
                 return None
-            if isinstance(node.op, ast.Mult):
-                return product(a, b)
-            return add(a, b, -1 if isinstance(node.op, ast.Sub) else 1)
+            return operated(node.op, a, b)
         if isinstance(node, ast.Subscript) and self._is_expansion(node):
             return self.polynomial(node.value)
         if (inner := self._widened(node)) is not None:

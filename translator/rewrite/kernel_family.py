@@ -30,6 +30,7 @@ from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.gluon_function import JIT, Block, GluonFunction, Statement, definitions
 from translator.rewrite.gluon_function import call_in_block, first_after_gap, formatted, statements, wrapped
 from translator.rewrite.handed_on import Ranged, condition, picked_by_ranges, refused
+from translator.numbered import numbered
 from translator.rewrite.helper_pool import Helper, HelperPool
 from translator.rewrite.persistent import for_tiles, persistent
 from translator.rewrite.stream_k_run import together
@@ -386,8 +387,4 @@ def _private_name(name: str, keys: Sequence[Key], rows: Sequence[tuple], taken: 
     """A name that says what the configurations of a private kernel have in common."""
     common = [i for i in range(len(keys)) if len({repr(row[i]) for row in rows}) == 1]
     tags = list(dict.fromkeys(keys[i].tag(rows[0][i]) for i in common))
-    base = "_".join(["", name.lstrip("_"), *(tags or ["1"])])
-    found, n = base, 2
-    while found in taken:
-        found, n = f"{base}_{n}", n + 1
-    return found
+    return numbered("_".join(["", name.lstrip("_"), *(tags or ["1"])]), taken.__contains__)

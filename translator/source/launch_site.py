@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -169,7 +170,7 @@ def launch_sites(program: Program, module: Scope, kernel: ast.FunctionDef) -> li
 
     def visit(body: list[ast.stmt], scope: Scope) -> None:
         for statement in body:
-            for node in _without_definitions(statement):
+            for node in without_definitions(statement):
                 if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
                     visit(node.body, scope.inside(node))
                 elif isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript):
@@ -190,7 +191,7 @@ def _site(
     return LaunchSite(node.lineno, arguments, options, node.func.slice, scope, program, body)
 
 
-def _without_definitions(statement: ast.stmt):
+def without_definitions(statement: ast.stmt) -> Iterator[ast.AST]:
     """A statement and what is in it, stopping at definitions (which are yielded themselves)."""
     stack: list[ast.AST] = [statement]
     while stack:
