@@ -25,13 +25,11 @@ from translator.gluon.written import (
     operand,
     tuple_of,
 )
-from translator.rewrite.tile_functions import ATOMICS, Copies, tile_function
+from translator.rewrite.tile_functions import Copies, tile_function
 from translator.rewrite.relations import Wants
 from translator.rewrite.unit import Decided
 from translator.rewrite.writing import Emit, Writing
 from translator.ttgir.layouts import Layout, Slice
-
-METHODS = ("load", "store", "gather", "scatter", *ATOMICS)
 
 
 def block_of(fact: OpaqueFact) -> TensorFact:
