@@ -155,7 +155,7 @@ def _builtin_parameters(function: Any) -> tuple[str, ...]:
     return tuple(p.name for p in positional if not p.name.startswith("_"))
 
 
-def arguments_of(facts: FunctionFacts, node: ast.Call) -> dict[str, ast.expr]:
+def bound(facts: FunctionFacts, node: ast.Call) -> dict[str, ast.expr]:
     """The arguments of a call of something known, by parameter."""
     return bind(node, callee_of(facts, node))
 

@@ -48,7 +48,7 @@ def can_accumulate(
     """
     if not callees.is_dot(facts, dot) or result is None:
         return False
-    given = callees.arguments_of(facts, dot)
+    given = callees.bound(facts, dot)
     acc = given.get("acc")
     if acc is not None and not callees.is_none(facts, acc):
         return False

@@ -43,7 +43,7 @@ def scaled_product(facts: FunctionFacts, node: ast.Call) -> ScaledProduct | None
     placed = facts.placed(node, "tt.dot_scaled")
     if not placed:
         return None
-    given = callees.arguments_of(facts, node)
+    given = callees.bound(facts, node)
     layouts: dict[str, Layout] = {}
     side = ""
     for ty in placed[0].operands:

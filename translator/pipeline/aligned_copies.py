@@ -37,7 +37,7 @@ def rest_on_alignment(facts: FunctionFacts, record: Record, call: ast.Call, layo
     axis = _fastest(layout)
     if elements <= 1 or axis is None:
         return
-    given = callees.arguments_of(facts, call)
+    given = callees.bound(facts, call)
     asked = _Alignment(facts, elements)
     pointer, mask = given["pointer"], given.get("mask")
     found = asked.run(pointer, axis)

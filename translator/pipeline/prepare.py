@@ -300,7 +300,7 @@ def _move_bases(
 
 
 def _masked(facts: FunctionFacts, load: PipelinedLoad) -> bool:
-    mask = callees.arguments_of(facts, load.call).get("mask")
+    mask = callees.bound(facts, load.call).get("mask")
     return mask is not None and not callees.is_absent(facts, mask)
 
 

@@ -41,7 +41,7 @@ class Producer:
         )
         element = facts.tensor(ring.load.call).dtype
         dtype = f"gl.{products.DTYPE.get(element, element)}"
-        pointer = callees.arguments_of(facts, ring.fetch).get("pointer")
+        pointer = callees.bound(facts, ring.fetch).get("pointer")
         if (
             pointer is not None
             and not facts.path
@@ -67,11 +67,11 @@ class Producer:
         writing, facts, loop = self.writing, self.writing.facts, self.loop
         node, staged = ring.fetch, ring.load.staged
         if ring.load.tile is not None:
-            other = callees.arguments_of(facts, node).get("other")
+            other = callees.bound(facts, node).get("other")
             if other is not None and not callees.is_none(facts, other):
                 writing.record.explain("the data mover needs no other=0: past the bounds of a tensor it reads zero")
             return mover_copies.copy(writing, loop, ring, slot, target, None if ring.load.covered else condition)
-        given = callees.arguments_of(facts, node)
+        given = callees.bound(facts, node)
         writing.names.suggest(staged.source, f"{ring.load.name}_load", 1, ring.load.line)
         owner = callees.callee_of(facts, node).owner
         if owner is not None:  # a tensor descriptor

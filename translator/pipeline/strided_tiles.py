@@ -111,7 +111,7 @@ def strided_tile(
     staged: Staged,
 ) -> StridedTile:
     """The tile that the load `call` takes. Raises: NotATile."""
-    given = callees.arguments_of(facts, call)
+    given = callees.bound(facts, call)
     fact = _plain_load(facts, call, given)
     reader = AddressReader(facts, loop, low, step, fact.shape)
     base, address = reader.pointer(given["pointer"], tuple(range(fact.rank)))
@@ -261,7 +261,7 @@ def free_dimension(facts: FunctionFacts, loop: ast.For, call: ast.Call) -> int |
     for dot in ast.walk(loop):
         if not callees.is_dot(facts, dot):
             continue
-        given = callees.arguments_of(facts, dot)
+        given = callees.bound(facts, dot)
         for index, name in enumerate(("input", "other")):
             definition = facts.webs.definition_of(given.get(name))
             if given.get(name) is call or definition is not None and definition.value is call:

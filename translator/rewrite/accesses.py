@@ -11,7 +11,7 @@ from translator.rewrite.addresses import is_pointer
 from translator.gluon.written import Moved, Written, binary, call as called, grouped, keyword, literal, method, operand
 from translator.rewrite.addresses import Addressing
 from translator.rewrite.call_text import Called, Texts, with_function
-from translator.facts.callees import Callee, arguments_of, is_absent, is_empty, is_none, is_plain_access, is_zero
+from translator.facts.callees import Callee, bound, is_absent, is_empty, is_none, is_plain_access, is_zero
 from translator.facts.read_once import read_once
 from translator.rewrite.costs import loaded_again, small_load
 from translator.rewrite.relations import Wants, operands_in
@@ -114,7 +114,7 @@ def streams_load(writing: Writing, node: ast.Call) -> bool:
     """Whether a load is to say that nothing reads it again: one of which that is so, and the source says nothing."""
     if not writing.decided.choices.asks("load-cache", "streamed"):
         return False
-    given = arguments_of(writing.facts, node)
+    given = bound(writing.facts, node)
     said = {"cache_modifier", "eviction_policy", "volatile"} & given.keys()
     return not said and read_once(writing.facts, node, given["pointer"])
 
