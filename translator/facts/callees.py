@@ -220,6 +220,11 @@ def is_none(facts: FunctionFacts, node) -> bool:
     return isinstance(fact, ConstFact) and fact.value is None
 
 
+def is_given(facts: FunctionFacts, node: ast.expr | None) -> bool:
+    """Whether an argument is there, and not None."""
+    return node is not None and not is_none(facts, node)
+
+
 def is_absent(facts: FunctionFacts, node) -> bool:
     """A mask that masks nothing: None, or a compile-time truth."""
     fact = facts.settled(node)

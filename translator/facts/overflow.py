@@ -344,7 +344,7 @@ class _Walk:
             return self.pinned(node)
         except Unbounded:
             self.conditions &= before
-            web = self.function.webs.of_use.get(node) if isinstance(node, ast.Name) else None
+            web = self.function.webs.of_use.get(node)
             if (
                 web is not None
                 and len(web.definitions) == 1

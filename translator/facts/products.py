@@ -50,7 +50,7 @@ def can_accumulate(
         return False
     given = callees.bound(facts, dot)
     acc = given.get("acc")
-    if acc is not None and not callees.is_none(facts, acc):
+    if callees.is_given(facts, acc):
         return False
     mine, its = facts.tensor(other), facts.tensor(dot)
     if isinstance(other, ast.Name) and mine is None:

@@ -52,7 +52,7 @@ def sources_of(facts: FunctionFacts, node: ast.expr, seen: frozenset[int] = froz
             return frozenset({axis.value} if isinstance(axis, ConstFact) else ())
         passed = operation.first if operation.name in _PASSES_ON else None
         return sources_of(facts, passed, seen) if passed is not None else frozenset()
-    web = facts.webs.of_use.get(node) if isinstance(node, ast.Name) else None
+    web = facts.webs.of_use.get(node)
     if web is None or web.index in seen:
         return frozenset()
     definition = facts.webs.definition_of(node)

@@ -59,7 +59,7 @@ def scaled_product(facts: FunctionFacts, node: ast.Call) -> ScaledProduct | None
         node,
         (given["lhs"], given["rhs"]),
         (layouts["lhs"], layouts["rhs"]),
-        tuple(None if x is None or callees.is_none(facts, x) else x for x in scales),
+        tuple(x if callees.is_given(facts, x) else None for x in scales),
         tuple(layouts.get(f"{side}_scale") for side in SIDES),
         tuple(x.value for x in formats),
         placed[0].results[0].layout,

@@ -50,6 +50,11 @@ def arguments_of(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(k.value for k in call.keywords)]
 
 
+def index_parts(node: ast.Subscript) -> list[ast.expr]:
+    """The parts of an index: two of `[:, None]`."""
+    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+
 def is_new_axis(part: ast.expr) -> bool:
     """Whether a part of an index, as in `[:, None]`, is a new dimension."""
     return isinstance(part, ast.Constant) and part.value is None

@@ -11,7 +11,7 @@ from translator.facts.operations import operation_of
 from translator.facts.polynomials import INDEX, OPERATORS, Polynomial, add, fixed, moving, operated, quotient
 from translator.facts.same_value import value_key
 from translator.facts.signs import Signs
-from translator.facts.syntax import is_new_axis, is_whole_axis, less_than, unparsed
+from translator.facts.syntax import index_parts, is_new_axis, is_whole_axis, less_than, unparsed
 from translator.facts.webs import Web
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.pipeline.tile_terms import NotATile, axis_atom, axis_of, short, times
@@ -90,7 +90,7 @@ class AddressReader:
             return [c for side in (node.left, node.right) for c in self.conjuncts(side, self._lower(side, axes))]
         if isinstance(node, ast.Subscript) and (inner := self._expanded(node, axes)) is not None:
             return self.conjuncts(node.value, inner)
-        if isinstance(node, ast.Name) and (value := self.facts.webs.value_of(node)) is not None:
+        if (value := self.facts.webs.value_of(node)) is not None:
             return self.conjuncts(value, axes)
         return [(node, axes)]
 
@@ -234,7 +234,7 @@ class AddressReader:
         return None
 
     def _expanded(self, node: ast.Subscript, axes: tuple[int, ...]) -> tuple[int, ...] | None:
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        parts = index_parts(node)
         new = [is_new_axis(p) for p in parts]
         plain = all(n or is_whole_axis(p) for n, p in zip(new, parts))
         fact = self.facts.fact(node.value)
@@ -327,7 +327,7 @@ class AddressReader:
             return True
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             return self._multiple(node.left, of) or self._multiple(node.right, of)
-        value = self.facts.webs.value_of(node) if isinstance(node, ast.Name) else None
+        value = self.facts.webs.value_of(node)
         return value is not None and self._multiple(value, of)
 
     def _amount(self, s: ast.stmt, name: str, loop: ast.For) -> Polynomial | None:

@@ -135,7 +135,7 @@ def start_multiple_by(facts: FunctionFacts, pointer: ast.expr, of: int) -> froze
         )
     if is_bare_parameter(facts, pointer):
         return start_of(facts, pointer)
-    value = facts.webs.value_of(pointer) if isinstance(pointer, ast.Name) else None
+    value = facts.webs.value_of(pointer)
     return start_multiple_by(facts, value, of) if value is not None else None
 
 

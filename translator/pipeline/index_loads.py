@@ -45,7 +45,7 @@ def unguarded(facts: FunctionFacts, tail: TailProof, statement: ast.stmt) -> lis
     for n in ast.walk(statement):
         if isinstance(n, ast.Call) and isinstance(facts.fact(n), TensorFact) and callees.kind_of(facts, n) == "load":
             mask = callees.bound(facts, n).get("mask")
-            if mask is None or callees.is_none(facts, mask) or not tail.implied(mask):
+            if not callees.is_given(facts, mask) or not tail.implied(mask):
                 found.append(n)
     return found
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from translator.facts import callees
 from translator.facts.function import FunctionFacts
-from translator.facts.loop_range import int_of
+from translator.facts.loop_range import step_of
 from translator.facts.obligations import Obligation
 from translator.facts.polynomials import INDEX, Polynomial, add, fixed, moving
 from translator.facts.same_value import value_key
@@ -130,7 +130,7 @@ def _tile(facts: FunctionFacts, loop: ast.For, low: ast.expr | None, step: ast.e
 def _apart(facts: FunctionFacts, loop: ast.For, bounds: tuple, load: ast.Call, write: ast.Call, ahead: int) -> bool:
     """Whether no element that `write` writes is one that `load` reads 1 to `ahead` iterations later."""
     low, _, step = bounds
-    by = 1 if step is None else int_of(facts, step)
+    by = step_of(facts, step)
     pointers = _address(facts, load), _address(facts, write)
     if any(not isinstance(facts.fact(p), TensorFact) for p in pointers):
         return False

@@ -168,7 +168,7 @@ def _push_addresses(
     for ring in loop.rings:
         for argument in [*ring.fetch.args, *(k.value for k in ring.fetch.keywords)]:
             _push(pushed, argument)
-            if isinstance(argument, ast.Name) and (web := facts.webs.of_use.get(argument)) is not None:
+            if (web := facts.webs.of_use.get(argument)) is not None:
                 if not web.is_parameter and all(_light(d.value) for d in web.definitions):
                     make_cheap(web)
                     for d in web.definitions:
@@ -182,7 +182,7 @@ def _own_names(
     own = {web.index for _, web in made_anew}
     for made in [*loop.ahead_of.values(), *(ring.fetch for ring in loop.rings)]:
         for name in ast.walk(made):
-            if isinstance(name, ast.Name) and (web := facts.webs.of_use.get(name)) is not None and web.index in own:
+            if (web := facts.webs.of_use.get(name)) is not None and web.index in own:
                 yield name, web
     for made in loop.ahead_of.values():  # the target of `x += c` reads it, too
         if isinstance(made, ast.AugAssign) and (web := facts.webs.of_definition[(made, made.target.id)]).index in own:

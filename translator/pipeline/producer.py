@@ -68,7 +68,7 @@ class Producer:
         node, staged = ring.fetch, ring.load.staged
         if ring.load.tile is not None:
             other = callees.bound(facts, node).get("other")
-            if other is not None and not callees.is_none(facts, other):
+            if callees.is_given(facts, other):
                 writing.record.explain("the data mover needs no other=0: past the bounds of a tensor it reads zero")
             return mover_copies.copy(writing, loop, ring, slot, target, None if ring.load.covered else condition)
         given = callees.bound(facts, node)
@@ -136,7 +136,7 @@ class Producer:
         writing, facts, loop = self.writing, self.writing.facts, self.loop
         fact, layout, arguments = facts.tensor(ring.load.call), ring.load.staged.source, []
         mask, other = given.get("mask"), given.get("other")
-        masked = mask is not None and not callees.is_none(facts, mask)
+        masked = callees.is_given(facts, mask)
         mask_text = None
         ends = condition if not ring.load.covered and not ring.clipped else None
         if masked:
@@ -147,7 +147,7 @@ class Producer:
             mask_text = counts.as_value(facts, loop, ends)
         if mask_text is not None:
             arguments.append(f"mask={mask_text}")
-        if masked and other is not None and not callees.is_none(facts, other):
+        if masked and callees.is_given(facts, other):
             # Lanes that a buffer access masks off read as zero; other accesses leave what was there.
             if not callees.is_zero(facts, other):
                 arguments.append(f"other={writing.operand_in(other, fact, layout)}")

@@ -181,7 +181,7 @@ def _plain_load(facts: FunctionFacts, call: ast.Call, given: dict[str, ast.expr]
     if not 1 <= fact.rank <= 5:
         raise NotATile(f"{fact.rank} dimensions")
     other = given.get("other")
-    if other is not None and not callees.is_none(facts, other) and not callees.is_zero(facts, other):
+    if callees.is_given(facts, other) and not callees.is_zero(facts, other):
         raise NotATile("masked elements are something other than 0")
     return fact
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
-from translator.facts.loop_range import every_iteration, int_of, is_index, varies
+from translator.facts.loop_range import every_iteration, int_of, is_index, step_of, varies
 from translator.facts.polynomials import INDEX, OPERATORS, Polynomial, add, operated
 from translator.facts.host_bounds import Condition, number
 from translator.facts.obligations import Obligation
@@ -119,7 +119,7 @@ class TailProof:
         """The type that what is left of the loop fits in each iteration: that of the index where the start is not negative, else
         the unsigned one of its width. "" where it fits none."""
         start = 0 if self.low is None else int_of(self.facts, self.low)
-        by = 1 if self.step is None else int_of(self.facts, self.step)
+        by = step_of(self.facts, self.step)
         if self.descending or not by or dtype not in ("int32", "int64"):
             return ""
         rewrite = "tiles ahead that what is left of their loop ends"
@@ -128,7 +128,7 @@ class TailProof:
 
     def beyond(self) -> Beyond:
         """The tiles past the end."""
-        step = 1 if self.step is None else int_of(self.facts, self.step)
+        step = step_of(self.facts, self.step)
         return Beyond(self.loop, number(self.ahead * abs(step or 1)), dict(self.moves))
 
     def conjuncts(self, node: ast.expr) -> list[ast.expr]:
@@ -136,7 +136,7 @@ class TailProof:
             return [*self.conjuncts(node.left), *self.conjuncts(node.right)]
         if isinstance(node, ast.Subscript) and self._is_expansion(node):
             return self.conjuncts(node.value)
-        if isinstance(node, ast.Name) and (value := self.facts.webs.value_of(node)) is not None:
+        if (value := self.facts.webs.value_of(node)) is not None:
             return self.conjuncts(value)
         return [node]
 
@@ -185,7 +185,7 @@ class TailProof:
 
     def _ceiling(self, node: ast.expr) -> tuple[Polynomial, int] | None:
         """(E, S) where `node` is `cdiv(E, S)` or `(E + S - 1) // S`."""
-        if isinstance(node, ast.Name) and (value := self.facts.webs.value_of(node)) is not None:
+        if (value := self.facts.webs.value_of(node)) is not None:
             return self._ceiling(value)
         if isinstance(node, ast.Call):
             called = operation_of(node, self.facts.fact(node.func))
@@ -255,7 +255,7 @@ class TailProof:
         if first.in_loop != tuple(x for x in moved.in_loop if x is not self.loop):
             return None  # it goes on from one run of the loop to the next
         by = int_of(self.facts, move.value)
-        step = 1 if self.step is None else int_of(self.facts, self.step)
+        step = step_of(self.facts, self.step)
         if not by or not step or by % step:
             return None
         fact = self.facts.fact(node)

@@ -11,7 +11,7 @@ from translator.rewrite.addresses import is_pointer
 from translator.gluon.written import Moved, Written, binary, call as called, grouped, keyword, literal, method, operand
 from translator.rewrite.addresses import Addressing
 from translator.rewrite.call_text import Called, Texts, with_function
-from translator.facts.callees import Callee, bound, is_absent, is_empty, is_none, is_plain_access, is_zero
+from translator.facts.callees import Callee, bound, is_absent, is_empty, is_given, is_none, is_plain_access, is_zero
 from translator.facts.read_once import read_once
 from translator.rewrite.costs import loaded_again, small_load
 from translator.rewrite.relations import Wants, operands_in
@@ -78,7 +78,7 @@ def emit_load(writing: Writing, addressing: Addressing, call: Called, want: Layo
         arguments.append(keyword("mask", both_masks(text, exists)))
         other = rest.get("other")
         # Masked-off lanes of a buffer load read as zero, so `other=0` needs no argument.
-        if other is not None and not is_none(facts, other):
+        if is_given(facts, other):
             if is_zero(facts, other):
                 writing.record.explain("buffer loads need no other=0: what their mask excludes reads as zero")
             else:

@@ -193,7 +193,7 @@ def common_home(
                 homes.add(home.parent)
                 return True
             return False
-        web = facts.webs.of_use.get(node) if isinstance(node, ast.Name) else None
+        web = facts.webs.of_use.get(node)
         if web is None or web.is_parameter or fact.shape != result.shape or fact.is_pointer:
             return False
         homes.add(home_of(node))

@@ -262,7 +262,7 @@ def made_by(facts: FunctionFacts, owner: ast.expr) -> ast.Call | None:
     """The call that made the descriptor, where it is the one definition of a variable of this function."""
     if isinstance(owner, ast.Call):
         return owner
-    web = facts.webs.of_use.get(owner) if isinstance(owner, ast.Name) else None
+    web = facts.webs.of_use.get(owner)
     if web is None or len(web.definitions) != 1:
         return None
     value = web.definitions[0].value
@@ -275,7 +275,7 @@ def origin_of(facts: FunctionFacts, owner: ast.expr) -> ast.Call | ast.arg | Non
     """What a descriptor comes from, where that is known: the call that makes it, or an argument of the kernel."""
     if (made := made_by(facts, owner)) is not None:
         return made
-    web = facts.webs.of_use.get(owner) if isinstance(owner, ast.Name) else None
+    web = facts.webs.of_use.get(owner)
     if web is None or len(web.definitions) != 1:
         return None
     node, value = web.definitions[0].node, web.definitions[0].value

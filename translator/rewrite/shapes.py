@@ -12,7 +12,7 @@ import ast
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.facts.callees import bind, callee_of
-from translator.facts.syntax import is_constexpr, is_new_axis
+from translator.facts.syntax import index_parts, is_constexpr, is_new_axis
 from translator.rewrite.writing import Emit, Rebound
 
 Names = tuple[ast.expr | None, ...]  # the origin of each dimension
@@ -54,7 +54,7 @@ def _is_settled(facts: FunctionFacts, rebound: Rebound, node: ast.expr) -> bool:
         return isinstance(node.value, int)
     if isinstance(node, ast.BinOp) and isinstance(node.op, _OPERATORS):
         return _is_settled(facts, rebound, node.left) and _is_settled(facts, rebound, node.right)
-    web = facts.webs.of_use.get(node) if isinstance(node, ast.Name) else None
+    web = facts.webs.of_use.get(node)
     if web is None or len(web.definitions) != 1 or rebound(web.name):
         return False
     (made,) = web.definitions
@@ -121,7 +121,7 @@ def _of_subscript(facts: FunctionFacts, node: ast.Subscript, seen: frozenset[int
     if names is None:
         return None
     left, out = list(names), []
-    for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
+    for part in index_parts(node):
         out.append(None if is_new_axis(part) else left.pop(0) if left else None)
     return (*out, *left)
 
