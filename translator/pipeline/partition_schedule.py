@@ -25,9 +25,6 @@ class Partitions:
     tensor: tuple[int, ...] = ()
 
     mechanism = "partitions"
-    prologue = 0
-    ahead = 0
-    wait = 0
     grouped = False
     tensor_loads = 0
 
