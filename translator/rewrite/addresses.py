@@ -146,15 +146,9 @@ def root_parameter(facts: FunctionFacts, node: ast.AST, seen: frozenset = frozen
 
 def is_bare_parameter(facts: FunctionFacts, node: ast.AST) -> bool:
     """Whether `node` names a kernel parameter that is never reassigned, so that it still points at its tensor's start."""
-    if not isinstance(node, ast.Name):
-        return False
-    web = facts.webs.of_use.get(node)
-    return (
-        web is not None
-        and len(web.definitions) == 1
-        and isinstance(web.definitions[0].node, ast.arg)
-        and (not facts.path or node.id in facts.pointers.bare)
-    )
+    made = facts.webs.single_of(node)
+    is_parameter = made is not None and isinstance(made.node, ast.arg)
+    return is_parameter and (not facts.path or made.name in facts.pointers.bare)
 
 
 def wide_scalar(facts: FunctionFacts, node: ast.AST) -> bool:

@@ -262,10 +262,8 @@ def made_by(facts: FunctionFacts, owner: ast.expr) -> ast.Call | None:
     """The call that made the descriptor, where it is the one definition of a variable of this function."""
     if isinstance(owner, ast.Call):
         return owner
-    web = facts.webs.of_use.get(owner)
-    if web is None or len(web.definitions) != 1:
-        return None
-    value = web.definitions[0].value
+    made = facts.webs.single_of(owner)
+    value = made.value if made is not None else None
     if isinstance(value, ast.Call) and is_descriptor(facts.fact(value)):
         return value
     return made_by(facts, value) if isinstance(value, ast.Name) else None
@@ -273,15 +271,12 @@ def made_by(facts: FunctionFacts, owner: ast.expr) -> ast.Call | None:
 
 def origin_of(facts: FunctionFacts, owner: ast.expr) -> ast.Call | ast.arg | None:
     """What a descriptor comes from, where that is known: the call that makes it, or an argument of the kernel."""
-    if (made := made_by(facts, owner)) is not None:
-        return made
-    web = facts.webs.of_use.get(owner)
-    if web is None or len(web.definitions) != 1:
-        return None
-    node, value = web.definitions[0].node, web.definitions[0].value
-    if isinstance(node, ast.arg):
-        return None if facts.path else node
-    return origin_of(facts, value) if isinstance(value, ast.Name) else None
+    if (call := made_by(facts, owner)) is not None:
+        return call
+    made = facts.webs.single_of(owner)
+    if made is not None and isinstance(made.node, ast.arg):
+        return None if facts.path else made.node
+    return origin_of(facts, made.value) if made is not None and isinstance(made.value, ast.Name) else None
 
 
 def descriptor_root(facts: FunctionFacts, owner: ast.expr) -> str | None:

@@ -177,7 +177,7 @@ def _stored(site: Site, value: ast.expr, found: OperandInLds) -> Layout | None:
 def _loaded_as(site: Site, value: ast.expr, layout: Layout) -> bool:
     """Have the variable that a load defines loaded in `layout`; False where `value` is no such variable."""
     web = site.facts.webs.of_use.get(value)
-    load = site.facts.webs.value_of(value) if web is not None and len(web.definitions) == 1 else None
+    load = site.facts.webs.value_of(value) if site.facts.webs.single_of(value) is not None else None
     callee = callees.callee_of(site.facts, load) if isinstance(load, ast.Call) else None
     if callee is None or callee.row is None or callee.row.kind != "load" or callee.owner is not None:
         return False

@@ -54,12 +54,11 @@ def _is_settled(facts: FunctionFacts, rebound: Rebound, node: ast.expr) -> bool:
         return isinstance(node.value, int)
     if isinstance(node, ast.BinOp) and isinstance(node.op, _OPERATORS):
         return _is_settled(facts, rebound, node.left) and _is_settled(facts, rebound, node.right)
-    web = facts.webs.of_use.get(node)
-    if web is None or len(web.definitions) != 1 or rebound(web.name):
+    made = facts.webs.single_of(node)
+    if made is None or rebound(made.name):
         return False
-    (made,) = web.definitions
     if isinstance(made.node, ast.arg):
-        return any(p.name == web.name and p.is_constexpr for p in facts.frame.fn.params)
+        return any(p.name == made.name and p.is_constexpr for p in facts.frame.fn.params)
     return isinstance(made.node, ast.AnnAssign) and is_constexpr(made.node.annotation) and not made.in_loop
 
 
