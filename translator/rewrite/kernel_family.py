@@ -33,7 +33,7 @@ from translator.rewrite.handed_on import Ranged, condition, picked_by_ranges, re
 from translator.numbered import numbered
 from translator.rewrite.helper_pool import Helper, HelperPool
 from translator.rewrite.persistent import for_tiles, persistent
-from translator.rewrite.stream_k_run import together
+from translator.rewrite.program_runs import together
 from translator.rewrite.tree_walk import same
 from translator.rewrite.unit import Tiles
 from translator.source.launch_spec import LaunchSpec

@@ -31,7 +31,6 @@ from translator.numbered import numbered
 from translator.rewrite.gluon_function import JIT, Block, GluonFunction, Statement, call_in_block, statements
 from translator.rewrite.unit import Tiles
 from translator.rewrite.writing import Writing
-from translator.source.persistent_launch import PER_UNIT, run_persistent_name
 
 _VALUES = {"persistent": 1, "persistent-2": 2}
 
@@ -134,30 +133,4 @@ def _with_count(node: cst.FunctionDef, name: str) -> cst.FunctionDef:
     return node.with_changes(params=node.params.with_changes(params=params))
 
 
-def persistent_run(kernel: str, jit: str, tiles: Tiles) -> str:
-    """A function that stands around the `run` of a jit function, and the statement that puts it there."""
-    name, count = run_persistent_name(kernel), tiles.count
-    lines = [
-        f"def {name}(run, {PER_UNIT}={tiles.per_unit}):",
-        f'    """`run` of {kernel} with at most so many programs for each compute unit, which share the tiles of the grid."""',
-        "",
-        "    def persistent(*args, grid, **kwargs):",
-        f"        given = {{p.name: p.default for p in {jit}.params if p.has_default}}",
-        f"        given |= dict(zip({jit}.arg_names, args)) | kwargs",
-        f"        {count}, *others = grid(given) if callable(grid) else grid",
-        "        driver = triton.runtime.driver.active",
-        "        properties = driver.utils.get_device_properties(driver.get_current_device())",
-        f'        room = properties["multiprocessor_count"] * {PER_UNIT}',
-        "        for extent in others:",
-        "            room //= max(extent, 1)",
-        f"        return run(*args, grid=(min({count}, max(room, 1)), *others), {count}={count}, **kwargs)",
-        "",
-        "    return persistent",
-        "",
-        "",
-        f"{jit}.run = {name}({jit}.run)",
-    ]
-    return "\n".join(lines)
-
-
-__all__ = ["for_tiles", "own_number", "persistent", "persistent_run", "tiles_of"]
+__all__ = ["for_tiles", "own_number", "persistent", "tiles_of"]
