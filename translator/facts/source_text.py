@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import ast
 import bisect
+import copy
 import functools
 import io
 import tokenize
 from collections.abc import Iterable
+from typing import Any
+
+from translator.source.moved_lines import record_moved
 
 Edit = tuple[int, int, str]  # what stands from one offset to another is replaced
 
@@ -142,3 +146,16 @@ def inside_strings(text: str) -> frozenset[int]:
             first = token.start[0] if kind == "STRING" else begins.pop()
             found |= set(range(first + 1, token.end[0] + 1))
     return frozenset(found)
+
+
+def edit_function(fn: Any, source: SourceText, edits: list[Edit]) -> None:
+    """Have a jit function, whose text is `source`, be one with other text. What is said of its lines is said of those of its file."""
+    fn._unsafe_update_src(replace_spans(source.text, 0, len(source.text), edits))
+    record_moved(fn, source.text, edits)
+
+
+def edited_copy(fn: Any, source: SourceText, edits: list[Edit]) -> Any:
+    """A copy of a jit function with other text."""
+    changed = copy.copy(fn)
+    edit_function(changed, source, edits)
+    return changed

@@ -5,7 +5,6 @@ Counts are of instructions as written, not of cycles or of executions; a wave ex
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -76,11 +75,6 @@ class InstructionMix:
     def density(self) -> float:
         """Matrix instructions per instruction, 0 to 1."""
         return self.mma / self.insns if self.insns else 0.0
-
-    @property
-    def matrix_flops(self) -> int:
-        """Floating-point (or integer) operations of the matrix instructions, per wave."""
-        return sum(n * 2 * math.prod(int(x) for x in shape.split("x")) for shape, n in self.matrix.items())
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import every_iteration, is_index, loop_bounds, varies
 from translator.facts.obligations import Obligation
 from translator.facts.operations import operation_of
-from translator.facts.polynomials import INDEX, Polynomial, add, fixed, moving, quotient
+from translator.facts.polynomials import INDEX, OPERATORS, Polynomial, add, fixed, moving, operated, quotient
 from translator.facts.same_value import value_key
 from translator.facts.signs import Signs
-from translator.facts.syntax import is_new_axis, less_than, unparsed
+from translator.facts.syntax import index_parts, is_new_axis, is_whole_axis, less_than, unparsed
 from translator.facts.webs import Web
 from translator.frontend.trace import ConstFact, TensorFact
-from translator.pipeline.tile_terms import NotATile, axis_atom, axis_of, times
+from translator.pipeline.tile_terms import NotATile, axis_atom, axis_of, short, times
 from translator.rewrite.statements import holds, statements_after
 
 _SAME = ("multiple_of", "max_contiguous", "max_constancy")
@@ -92,7 +92,7 @@ class AddressReader:
             return [c for side in (node.left, node.right) for c in self.conjuncts(side, self._lower(side, axes))]
         if isinstance(node, ast.Subscript) and (inner := self._expanded(node, axes)) is not None:
             return self.conjuncts(node.value, inner)
-        if isinstance(node, ast.Name) and (value := self.facts.webs.value_of(node)) is not None:
+        if (value := self.facts.webs.value_of(node)) is not None:
             return self.conjuncts(value, axes)
         return [(node, axes)]
 
@@ -123,16 +123,14 @@ class AddressReader:
         if not isinstance(fact, TensorFact) or fact.dtype not in _INTEGERS:
             raise NotATile(f"`{unparsed(node)}` is not an integer")
         self.wide |= fact.dtype == "int64"
-        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, OPERATORS):
             try:
                 a, b = (self._widened(side, self._lower(side, axes), fact) for side in (node.left, node.right))
             except NotATile:
                 if fact.shape or varies(self.facts, self.loop, node):
                     raise
                 return self._atom(node)
-            if isinstance(node.op, ast.Mult):
-                return times(a, b)
-            return add(a, b, -1 if isinstance(node.op, ast.Sub) else 1)
+            return short(operated(node.op, a, b))
         if isinstance(node, ast.Call) and (inner := self._passed(node)) is not None:
             return self._widened(inner, axes, fact)
         if not fact.shape:
@@ -185,13 +183,11 @@ class AddressReader:
             raise NotATile(f"`{unparsed(node)}` is not an integer")
         if isinstance(node, ast.Constant) or varies(self.facts, self.loop, node):  # `a.shape[0]` of what the loop loads
             return {(): value} if value else {}
-        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, OPERATORS):
             facts = [self.facts.fact(side) for side in (node.left, node.right)]
             if all(isinstance(f, ConstFact) for f in facts):
                 a, b = (self._constant(side, f.value) for side, f in zip((node.left, node.right), facts))
-                if isinstance(node.op, ast.Mult):
-                    return times(a, b)
-                return add(a, b, -1 if isinstance(node.op, ast.Sub) else 1)
+                return short(operated(node.op, a, b))
         return self._atom(node)
 
     def numeric(self, polynomial: Polynomial) -> Polynomial:
@@ -250,11 +246,9 @@ class AddressReader:
         return None
 
     def _expanded(self, node: ast.Subscript, axes: tuple[int, ...]) -> tuple[int, ...] | None:
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        parts = index_parts(node)
         new = [is_new_axis(p) for p in parts]
-        plain = all(
-            n or (isinstance(p, ast.Slice) and (p.lower, p.upper, p.step) == (None,) * 3) for n, p in zip(new, parts)
-        )
+        plain = all(n or is_whole_axis(p) for n, p in zip(new, parts))
         fact = self.facts.fact(node.value)
         if not plain or not isinstance(fact, TensorFact) or not fact.shape or len(parts) != len(axes):
             return None
@@ -345,7 +339,7 @@ class AddressReader:
             return True
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             return self._multiple(node.left, of) or self._multiple(node.right, of)
-        value = self.facts.webs.value_of(node) if isinstance(node, ast.Name) else None
+        value = self.facts.webs.value_of(node)
         return value is not None and self._multiple(value, of)
 
     def _amount(self, s: ast.stmt, name: str, loop: ast.For) -> Polynomial | None:

@@ -12,7 +12,6 @@ after:  `if not EVEN: a = tl.load(ptrs, mask) else: a = tl.load(ptrs)`
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -22,11 +21,10 @@ from triton.runtime.jit import JITFunction
 
 from translator.frontend.trace import ConstFact, Frame, TensorFact
 from translator.numbered import numbered
-from translator.facts.source_text import SourceText, inside_strings, replace_spans
+from translator.facts.source_text import SourceText, edited_copy, inside_strings, replace_spans
 from translator.facts.syntax import unparsed
 from translator.gluon.written import Written, closed, form_of, literal, name as variable, operand
 from translator.pipeline.inlined_lines import is_arithmetic, lines_of, unread_assignments
-from translator.source.moved_lines import record_moved
 
 MAX_DEPTH = 4
 
@@ -66,12 +64,7 @@ def inlined_kernel(launch: Any) -> Any | None:
             text = ("\n").join(indent + line if line.strip() else "" for line in lines)
             start, end = source.span(statement)
             edits.append((start - len(indent), end, text))
-    if not edits:
-        return None
-    fn = copy.copy(frame.fn)
-    fn._unsafe_update_src(replace_spans(source.text, 0, len(source.text), edits))
-    record_moved(fn, frame.fn, source.text, edits)
-    return fn
+    return edited_copy(frame.fn, source, edits) if edits else None
 
 
 def inline_tile_loads(launch: Any, retrace: Callable[[Any], Any]) -> Any:
@@ -242,15 +235,17 @@ def _reached(frame: Frame, statements: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 def _same_globals(helper: ast.FunctionDef, fn: JITFunction, kernel: ast.FunctionDef, into: JITFunction) -> bool:
     """Whether what the helper finds outside of itself is the same where it is called."""
-    own = {n.id for n in ast.walk(helper) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    own |= {a.arg for a in ast.walk(helper) if isinstance(a, ast.arg)}
-    local = {n.id for n in ast.walk(kernel) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    local |= {a.arg for a in ast.walk(kernel) if isinstance(a, ast.arg)}
-    names = {n.id for s in helper.body for n in ast.walk(s) if isinstance(n, ast.Name)} - own
+    names = {n.id for s in helper.body for n in ast.walk(s) if isinstance(n, ast.Name)} - _bound_in(helper)
     missing = object()
-    return not names & local and all(
+    return not names & _bound_in(kernel) and all(
         fn.__globals__.get(name, missing) is into.__globals__.get(name, missing) for name in names
     )
+
+
+def _bound_in(function: ast.FunctionDef) -> set[str]:
+    """The parameters and variables of a function."""
+    stored = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return stored | {a.arg for a in ast.walk(function) if isinstance(a, ast.arg)}
 
 
 def _annotation(parameter: ast.arg, fn: JITFunction, into: JITFunction) -> str | None:

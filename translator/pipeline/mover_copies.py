@@ -85,7 +85,7 @@ def _take(
 
 def _place(facts: FunctionFacts, emit: Emit, ring: Ring, tile: DescriptorTile) -> tuple[str, list[str]]:
     """The descriptor that a copy of the tile takes, and the offsets in it."""
-    given = callees.bind(facts, ring.fetch, callees.callee_of(facts, ring.fetch))
+    given = callees.bound(facts, ring.fetch)
     moved = _positioned(facts, tile)
     offsets = [
         "0" if f and moved else tdm.index_text(facts, emit, o) for f, o in zip(tile.fixed, given["offsets"].elts)

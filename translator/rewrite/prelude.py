@@ -61,11 +61,11 @@ class Prelude:
             self._jit(name, value)
         elif isinstance(value, constexpr):
             if isinstance(value.value, types.FunctionType):  # a function under `@tl.constexpr`
-                self._plain_function(name, value.value, "@gl.constexpr\n")
+                self._plain_function(value.value, "@gl.constexpr\n")
             else:
                 self._constant(f"{name} = {literal(value, user, name)}")
         elif isinstance(value, ConstexprFunction):
-            self._plain_function(name, value.fn, "@gluon.constexpr_function\n")
+            self._plain_function(value.fn, "@gluon.constexpr_function\n")
         elif getattr(value, "__triton_builtin__", False) or _is_language(value):
             self._language(name, value, user)
         elif isinstance(value, type):
@@ -73,7 +73,7 @@ class Prelude:
         elif hasattr(builtins, name) and getattr(builtins, name) is value:
             return
         elif callable(value) and isinstance(value, types.FunctionType):
-            self._plain_function(name, value, "")
+            self._plain_function(value, "")
         else:
             self._constant(f"{name} = {literal(value, user, name)}")
 
@@ -118,7 +118,7 @@ class Prelude:
             self.add(inner, inner_value, value)
         self.definitions.append((function.called(name).defined(JIT),))
 
-    def _plain_function(self, name: str, function: Any, decorator: str) -> None:
+    def _plain_function(self, function: Any, decorator: str) -> None:
         source = textwrap.dedent(inspect.getsource(function))
         source = source[source.index("def ") :]
         code = function.__code__

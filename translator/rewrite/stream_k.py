@@ -18,7 +18,6 @@ been started before it; it does so at its end, for what they have stored at thei
 from __future__ import annotations
 
 import ast
-import copy
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping
@@ -32,12 +31,11 @@ from triton.runtime.jit import KernelParam
 from translator.choices.chosen import Choices
 from translator.facts.function import FunctionFacts
 from translator.facts.shared_steps import Moved, SharedSteps, Summed, refused, shared_steps
-from translator.facts.source_text import Edit, inside_strings, replace_spans
+from translator.facts.source_text import Edit, edited_copy, inside_strings
 from translator.memory.traced_launch import TracedLaunch
 from translator.numbered import numbered
 from translator.request import TranslateRequest
 from translator.source.launch_spec import LaunchSpec
-from translator.source.moved_lines import record_moved
 from translator.source.persistent_launch import Shared, with_shared
 
 _VALUES = {"stream-k": 1, "stream-k-2": 2}
@@ -111,11 +109,7 @@ def share_steps(
     _check_choices(facts, choices, request)
     found = shared_steps(facts)
     words = _words(facts, found)
-    original = facts.frame.fn
-    edits = _edits(facts, found, words)
-    fn = copy.copy(original)
-    fn._unsafe_update_src(replace_spans(facts.source.text, 0, len(facts.source.text), edits))
-    record_moved(fn, original, facts.source.text, edits)
+    fn = edited_copy(facts.frame.fn, facts.source, _edits(facts, found, words))
     added = [words[name] for name in _PARAMETERS]
     _add_parameters(fn, added)
     shared = Shared(*added, found.elements, found.sums[0].dtype, programs_per_unit(choices))
