@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ from translator.general.general_kernels import general_layouts
 from translator.general.layout_roles import without_twin
 from translator.general.rule_layouts import ByRule, Numbers, OperandOfInstruction
 from translator.general.rules import Before, Fitting, Sample, fitted_layouts
+from translator.general.tile_rules import spread_tiles
 from translator.general.trials import with_sizes
 from translator.general.written_kernel import Spelled, named_functions
 from translator.layout.formulas import Formula, Product
@@ -187,7 +189,7 @@ def test_rows_too_short_to_be_padded_are_not():
         )
     ]
     found = fitted_layouts(Fitting(samples, ("K", "N"), "warps", 32), ["shared"])
-    assert found["shared"].written(Spelled("", {})).text == "padded_rows([32, N], clamp(N, 128), 16, [1, 0])"
+    assert found["shared"].written(Spelled("", {})).text == "padded_rows([32, N], max(N, 128), 16, [1, 0])"
     wrong = [*samples, Sample({"K": 32, "N": 64, "warps": 4}, {"shared": Swizzled(1, 1, 1, (1, 0))})]
     assert fitted_layouts(Fitting(wrong, ("K", "N"), "warps", 32), ["shared"]) == ("shared",)
 
@@ -247,6 +249,22 @@ def test_what_held_in_fewer_samples_is_given_up_where_it_does_not():
 )
 def test_elements_of_rows_are_spread_over_lanes_and_warps(shape, most, warps, order, wanted):
     assert of_gluon(rule_texts.spread(64).function(shape, most, warps, order)) == wanted
+    if order == [1, 0]:
+        assert of_gluon(rule_texts.spread_rows(64).function(shape, most, warps)) == wanted
+
+
+@pytest.mark.parametrize(
+    "others, called", [((1, 0), "spread([M, N], 8, warps)"), ((0, 1), "spread([M, N], 8, warps, [1, 0])")]
+)
+def test_tiles_of_which_some_are_spread_by_columns_say_so(others, called):
+    """A tile is spread by rows; another one is too, or is not."""
+    fitting = []
+    for m, n, warps in itertools.product((32, 64), (64, 128), (2, 4)):
+        load = of_gluon(rule_texts.spread_rows(64).function([m, n], 8, warps))
+        other = of_gluon(rule_texts.spread(64).function([m, n], 8, warps, list(others)))
+        fitting.append(Sample({"M": m, "N": n, "warps": warps}, {"load": load, "other": other}))
+    made = next(spread_tiles(Fitting(fitting, ("M", "N"), "warps", 64), "load", {}))
+    assert made.written(Spelled("warps", {})).text.replace("gl.num_warps()", "warps") == called
 
 
 @pytest.mark.parametrize(
@@ -315,7 +333,7 @@ def test_a_bound_of_lds_counts_what_is_there_several_times():
         ("M", "N", "warps"), inside, [p for p in POINTS if p not in inside], [(32, 64, 4)], tiles, 1024
     )
     assert bounds == (RoomBound(tiles, 3, 1024),)
-    assert str(bounds[0]) == "3 * (2 * M + 2 * N) <= 1024 (bytes of LDS)"
+    assert str(bounds[0]) == "3 * (2 * (M + N)) <= 1024 (bytes of LDS)"
 
 
 def test_no_bound_excludes_a_launch_that_was_given():
@@ -333,6 +351,7 @@ def test_no_bound_excludes_a_launch_that_was_given():
 )
 def test_lanes_hold_blocks_of_several_rows_where_they_have_more_than_one_access(shape, warps, wanted):
     assert of_gluon(rule_texts.spread(64).function(shape, 8, warps, [1, 0], 4)) == wanted
+    assert of_gluon(rule_texts.spread_rows(64).function(shape, 8, warps, 4)) == wanted
 
 
 def test_an_operand_follows_from_the_instruction_of_its_product():
@@ -357,7 +376,7 @@ def test_operands_have_up_to_so_many_elements_of_one_instruction(shape, width):
     mma = Mfma(4, shape, True, (2, 2))
     found = OperandOfInstruction(1, "mma", SimpleNamespace(at=lambda sizes: mma), most=16)
     assert found.at({}) == DotOperand(1, mma, width)
-    text = "gl.DotOperandLayout(1, mma, clamp(mma.instr_shape[0] * mma.instr_shape[2] // 64, 1, 16))"
+    text = "gl.DotOperandLayout(1, mma, min(mma.instr_shape[0] * mma.instr_shape[2] // 64, 16))"
     assert found.written(Spelled("warps", {})).text == text
 
 

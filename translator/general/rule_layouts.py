@@ -9,7 +9,7 @@ from triton.experimental.gluon import language as gl
 
 from translator.general.rule_texts import RuleText
 from translator.layout.constructors import Called, constructor
-from translator.layout.formulas import CLAMP, Formula, Sizes, clamped
+from translator.layout.formulas import MIN, Formula, Sizes, no_more_than
 from translator.layout.gluon_values import as_gluon, linear, of_gluon
 from translator.layout.parametric import Entry
 from translator.ttgir.layouts import DotOperand, Layout, Mfma
@@ -275,7 +275,7 @@ class OperandOfInstruction:
 
     @property
     def functions(self) -> frozenset[str]:
-        return frozenset([CLAMP] * (self.most is not None))
+        return frozenset([MIN] * (self.most is not None))
 
     def at(self, sizes: Sizes) -> Layout | None:
         parent = self.parent.at(sizes)
@@ -288,7 +288,7 @@ class OperandOfInstruction:
     def written(self, spelled: Spelling) -> Called:
         width = f"{self.name}.instr_shape[0] * {self.name}.instr_shape[2] // {LANES}"
         if self.most is not None:
-            width = clamped(spelled, width, None, str(self.most))
+            width = no_more_than(str(self.most), width, spelled)
         return Called(f"gl.DotOperandLayout({self.operand_index}, {self.name}, {width})")
 
 

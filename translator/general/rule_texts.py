@@ -155,8 +155,24 @@ def wide_store(mma, linear):
 )
 
 
+def spread_rows(lanes: int) -> RuleText:
+    """A blocked layout of an access, in a kernel whose tiles all have rows of neighbours in memory."""
+    text = f'''@gluon.constexpr_function
+def spread(shape, most, warps, deep=1):
+    """Up to `most` elements in a row per lane, of up to `deep` rows; lanes and then warps go along the row while it lasts, then down."""
+    rows, columns = shape
+    held = max(rows * columns // ({lanes} * warps), 1)
+    each = min(most, columns, held)
+    below = min(deep, rows, held // each)
+    lanes = min(columns // each, {lanes})
+    beside = min(columns // (each * lanes), warps)
+    return gl.BlockedLayout([below, each], [{lanes} // lanes, lanes], [warps // beside, beside], [1, 0])
+'''
+    return RuleText("spread", text)
+
+
 def spread(lanes: int) -> RuleText:
-    """A blocked layout of an access."""
+    """A blocked layout of an access, whichever dimension has neighbours in memory."""
     text = f'''@gluon.constexpr_function
 def spread(shape, most, warps, order, deep=1):
     """Up to `most` elements in a row per lane, of up to `deep` rows; lanes and then warps go along the row while it lasts, then down."""
@@ -204,8 +220,8 @@ ROTATED = RuleText(
     "rotated",
     '''@gluon.constexpr_function
 def rotated(held, shape, vector, line, most):
-    """LDS for a tile whose lanes transposed what they `held`: vectors exchanged by XOR with the number of the column, up to `most`; columns
-    that fill a `line` of the banks together alike. Where lanes hold one row there is nothing to transpose or exchange."""
+    """LDS for a tile of which lanes store columns of the blocks that they `held`: vectors exchanged by XOR with the number of the column, up
+    to `most`; columns that fill a `line` of the banks together alike. Where lanes hold one row there is nothing to exchange."""
     down, along = held.order
     if held.size_per_thread[along] == 1:
         return gl.SwizzledSharedLayout(1, 1, 1, held.order)
@@ -261,5 +277,6 @@ __all__ = [
     "matrix_cores",
     "spread",
     "spread_pairs",
+    "spread_rows",
     "wave_matrices",
 ]

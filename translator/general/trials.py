@@ -9,7 +9,15 @@ from enum import Enum
 from translator.general.box import Point
 from translator.general.converted_texts import in_words_of
 from translator.general.detours import without_detours
-from translator.general.layout_roles import Classes, classes, loosened, roles, same_through_lds, told_apart
+from translator.general.layout_roles import (
+    Classes,
+    classes,
+    loosened,
+    roles,
+    same_through_lds,
+    stored_as_loaded,
+    told_apart,
+)
 from translator.general.ring_depth import RingDepth, STAGES_TRIED, with_stages
 from translator.memory.traced_launch import TracedLaunch
 from translator.rewrite.emitted import EmittedKernel
@@ -134,6 +142,7 @@ class Trials:
         self.loose, self.classes, self.own, self.found = state
 
     def _seen(self, traced: TracedLaunch) -> TracedLaunch:
+        traced = stored_as_loaded(traced)
         if self.loose is Loose.NOTHING:
             return traced
         if self.loose is Loose.PLACES:
