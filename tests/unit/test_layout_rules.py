@@ -8,6 +8,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from triton.experimental.gluon import language as gl
 
 from fixture_set import ROOT
 from translation_of import compiled
@@ -230,6 +231,25 @@ def test_a_general_product_of_fp8_is_no_abort(monkeypatch):
     spec = next(s for s in read_launches(str(folder / "launches.json")) if s.id == "fp8_matmul/64x64x128")
     made = translate_kernel(TranslateRequest(str(folder / "kernel.py"), "gfx950", launches=(spec,), general=True))
     assert "BLOCK_M, BLOCK_N 16 to 256" in made.notes[-1], made.notes
+
+
+def test_vectors_that_are_not_padded_are_those_of_the_operand():
+    """Where Gluon's function gives no padding, LDS has vectors of what lanes read at once; they are not told from sizes by chance."""
+    samples = []
+    product = ByRule(
+        rule_texts.matrix_cores(4, {32: [16], 16: [32]}, True), tuple(map(rules.number, ("M", "N", "K", "warps")))
+    )
+    operand = OperandOfInstruction(0, "mma", product)
+    for m, k, warps in itertools.product((16, 64, 128), (16, 32, 64), (1, 4)):
+        sizes = {"M": m, "N": 64, "K": k, "warps": warps, "a.dtype.element_ty.primitive_bitwidth": 16}
+        mma, a = product.at(sizes), operand.at(sizes)
+        padded = rule_texts.PADDED_OPERAND.given(as_gluon(a), [m, k], gl.float16, True)
+        shared = of_gluon(padded) if padded else Swizzled(a.k_width, 128 // k, k // 8, (1, 0))
+        samples.append(Sample(sizes, {"mma": mma, "a_operand": a, "a_shared": shared}))
+    found = fitted_layouts(Fitting(samples, ("M", "N", "K"), "warps", 64), ["mma", "a_operand", "a_shared"])
+    text = found["a_shared"].written(Spelled("warps", {})).text
+    assert text.endswith(" or gl.SwizzledSharedLayout(a_operand.k_width, 128 // K, K // 8, [1, 0])"), text
+    assert all(found["a_shared"].at(s.sizes) == s.layouts["a_shared"] for s in samples)
 
 
 def test_what_held_in_fewer_samples_is_given_up_where_it_does_not():
@@ -462,15 +482,15 @@ def test_copies_of_rows_that_fill_a_warp_go_row_by_row():
     """Rows that LDS has in another order are copied in their own where a warp copies no more than one at a time."""
     columns = [[0, 1 << i] for i in range(9)]
     shared = as_gluon(Padded(((512, 8),), (*map(tuple, columns), (1, 0), (4, 0), (2, 0)), (), (8, 512)))
-    found = of_gluon(rule_texts.direct_copy(64).function(shared, [8, 512], 16, 2))
+    found = of_gluon(rule_texts.direct_copy(64).function(shared, [8, 512], gl.float16, 2))
     assert found.warp == ((1, 0),) and found.register[3:] == ((2, 0), (4, 0))
     shared = as_gluon(Padded(((256, 8),), (*map(tuple, columns[:8]), (1, 0), (4, 0), (2, 0)), (), (8, 256)))
-    found = of_gluon(rule_texts.direct_copy(64).function(shared, [8, 256], 16, 2))
+    found = of_gluon(rule_texts.direct_copy(64).function(shared, [8, 256], gl.float16, 2))
     assert found.lane[-1] == (1, 0) and found.warp == ((4, 0),) and found.register[3:] == ((2, 0),)
 
 
 @pytest.mark.parametrize("vector, phases, each", [(8, 2, 3), (4, 2, 1), (1, 1, 3)])
 def test_copies_are_as_wide_as_the_vectors_that_lds_exchanges(vector, phases, each):
     shared = as_gluon(Swizzled(vector, 8, phases, (1, 0)))
-    found = of_gluon(rule_texts.direct_copy(64).function(shared, [32, 16], 16, 1))
+    found = of_gluon(rule_texts.direct_copy(64).function(shared, [32, 16], gl.float16, 1))
     assert found.lane[0] == (0, 1 << each)

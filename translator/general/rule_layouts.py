@@ -13,8 +13,9 @@ from translator.layout.formulas import MIN, Formula, Sizes, no_more_than
 from translator.layout.gluon_values import as_gluon, linear, of_gluon
 from translator.layout.parametric import Entry
 from translator.ttgir.layouts import DotOperand, Layout, Mfma
+from translator.ttgir.shared_layouts import Swizzled
 
-_OF_BITS = {8: gl.int8, 16: gl.float16, 32: gl.float32}
+_OF_BITS = {8: gl.int8, 16: gl.float16, 32: gl.float32, 64: gl.float64}
 BITS = ".primitive_bitwidth"
 LANES = 64  # of a warp that has MFMA
 
@@ -111,21 +112,6 @@ class ElementType:
 
     def text(self, spelled: Spelling) -> str:
         return self.size.removesuffix(BITS)
-
-    sizes = functions = frozenset()
-
-
-@dataclass(frozen=True)
-class Bits:
-    """The bits of what a pointer points to."""
-
-    size: str
-
-    def value(self, sizes: Sizes) -> int:
-        return sizes[self.size]
-
-    def text(self, spelled: Spelling) -> str:
-        return self.size
 
     sizes = functions = frozenset()
 
@@ -292,9 +278,40 @@ class OperandOfInstruction:
         return Called(f"gl.DotOperandLayout({self.operand_index}, {self.name}, {width})")
 
 
+@dataclass(frozen=True)
+class SwizzledFor:
+    """A tile in LDS, in vectors of what a lane reads at once of an operand whose layout has a name. alike: rows that are exchanged alike;
+    phases: how many vectors are exchanged."""
+
+    name: str
+    operand: GeneralLayout
+    alike: Formula
+    phases: Formula
+    order: tuple[int, ...]
+
+    rules = ()
+
+    @property
+    def functions(self) -> frozenset[str]:
+        return self.alike.functions | self.phases.functions
+
+    @property
+    def sizes(self) -> frozenset[str]:
+        return self.alike.sizes | self.phases.sizes
+
+    def at(self, sizes: Sizes) -> Layout | None:
+        operand, alike, phases = self.operand.at(sizes), self.alike.at(sizes), self.phases.at(sizes)
+        if not (isinstance(operand, DotOperand) and alike and phases):
+            return None
+        return Swizzled(operand.k_width, alike, phases, self.order)
+
+    def written(self, spelled: Spelling) -> Called:
+        parts = f"{self.name}.k_width, {self.alike.text(spelled)}, {self.phases.text(spelled)}, {list(self.order)}"
+        return Called(f"gl.SwizzledSharedLayout({parts})")
+
+
 __all__ = [
     "BITS",
-    "Bits",
     "ByRule",
     "ElementType",
     "FirstOf",
@@ -304,4 +321,5 @@ __all__ = [
     "OperandOfInstruction",
     "Other",
     "Plain",
+    "SwizzledFor",
 ]

@@ -117,9 +117,10 @@ def matrix_cores(m, n, depth, warps):
 
 def direct_copy(lanes: int) -> RuleText:
     text = f'''@gluon.constexpr_function
-def direct_copy(shared, shape, bits, warps):
+def direct_copy(shared, shape, dtype, warps):
     """Lanes and warps in the order of LDS, or row by row where each fills a warp: 16 bytes per lane where it has as many and LDS has them
     together, else 4."""
+    bits = dtype.primitive_bitwidth
     if isinstance(shared, gl.PaddedSharedLayout):
         order, together = shared.offset_bases, 128
     else:
