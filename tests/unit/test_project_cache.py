@@ -12,7 +12,7 @@ import pytest
 
 from test_project_check import LAUNCH, SOURCE, edit, values
 from translator.project.cache import ContentCache, content_key, own_digest, still_holds
-from translator.project.recorded import Reads, recording
+from translator.project.recorded import Reads, recorded, recording
 from translator.request import TranslateRequest
 from translator.source import module_file
 from translator.translation import translate_kernel
@@ -83,6 +83,27 @@ def test_an_entry_holds_only_while_its_files_do(cache, tmp_path):
     assert cache.get("k") == 1
     (tmp_path / "later.py").write_text("")  # a module that could not be found before
     assert cache.get("k") is None
+
+
+@pytest.mark.parametrize("times, runs", [(1, 2), (9, 3)])
+def test_what_is_found_while_a_file_is_written_is_found_again_and_never_kept_for_its_new_text(
+    cache, tmp_path, times, runs
+):
+    helper, seen = tmp_path / "helper.py", []
+    helper.write_text("A = 0\n")
+
+    def run() -> str:
+        text = module_file.parse_file(str(helper)).text
+        seen.append(text)
+        if len(seen) <= times:
+            helper.write_text(f"A = {'1' * (1 + len(seen))}\n")
+        module_file.parse_file(str(helper))
+        return text
+
+    answer, reads = recorded(run)
+    assert len(seen) == runs and answer == seen[-1] and reads.steady == (runs == 2)
+    cache.put("k", answer, reads)
+    assert cache.get("k") == (helper.read_text() if reads.steady else None)
 
 
 KERNEL = """

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rules.targets import target as target_row
 from translator.editor.outline import Outline, read_outline
-from translator.project.recorded import Reads, recording
+from translator.project.recorded import Reads, recorded
 from translator.report.correspondence import correspond
 from translator.report.explanation import Explanation
 from translator.request import TranslateRequest
@@ -42,10 +42,12 @@ def explain(request: TranslateRequest, path: str) -> tuple[Explained, Reads]:
     """Explain every launch of a request whose source is the file at `path`. Raises: TranslationError for what is refused."""
     from translator.report.explain_job import explain_launches
 
-    with recording() as reads:
+    def run() -> Explained:
         found = explain_launches(request, "rewrite")
         text = parse_file(path).text
-    return Explained(found, path, text, read_outline(text)), reads()
+        return Explained(found, path, text, read_outline(text))
+
+    return recorded(run)
 
 
 def read_pair(source: str, result: str) -> Pair | None:

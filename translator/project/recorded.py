@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 from translator.diagnostics import TranslationError
 from translator.lowering.memory_limit import is_starved
@@ -14,6 +15,8 @@ from translator.source import module_file, package_files
 from translator.source.environment_names import names_asked
 
 Lookup = tuple[str, str, tuple[str, ...]]  # arguments of `module_file._find_in`
+ATTEMPTS = 3  # for files that are written while they are read
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -22,13 +25,20 @@ class Reads:
 
     files: (absolute path, digest) of every Python file read. lookups: where modules were looked for and what was found,
     "" for nothing. environment: the variables that the files may ask for, `*` among them for all. mentions: (file, names of a
-    kernel of it, the other files of its package in which it may be launched).
+    kernel of it, the other files of its package in which it may be launched). Of what changed meanwhile both answers are there:
+    then nothing holds that was found.
     """
 
     files: tuple[tuple[str, str], ...] = ()
     lookups: tuple[tuple[Lookup, str], ...] = ()
     environment: tuple[str, ...] = ()
     mentions: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()
+
+    @property
+    def steady(self) -> bool:
+        """Whether nothing that was read or looked for changed meanwhile."""
+        asked = [path for path, _ in self.files], [lookup for lookup, _ in self.lookups], [m[:2] for m in self.mentions]
+        return all(len(set(questions)) == len(questions) for questions in asked)
 
 
 def translate_recorded(request: TranslateRequest, function: str) -> tuple[TranslateResult, Reads]:
@@ -37,9 +47,7 @@ def translate_recorded(request: TranslateRequest, function: str) -> tuple[Transl
 
     module, _, name = function.partition(":")
     translate = getattr(importlib.import_module(module), name)
-    with recording() as reads:
-        result = translate(request)
-    return result, reads()
+    return recorded(lambda: translate(request))
 
 
 def run_recorded(function: str, args: tuple, kwargs: dict) -> tuple[tuple[str, object], Reads]:
@@ -47,45 +55,58 @@ def run_recorded(function: str, args: tuple, kwargs: dict) -> tuple[tuple[str, o
     import importlib
 
     module, _, name = function.partition(":")
-    with recording() as reads:
+
+    def run() -> tuple[str, object]:
         try:
-            answer = "value", getattr(importlib.import_module(module), name)(*args, **kwargs)
+            return "value", getattr(importlib.import_module(module), name)(*args, **kwargs)
         except TranslationError as error:
             if is_starved(error):
                 raise  # says nothing of the source
-            answer = "refused", error.diagnostics
-    return answer, reads()
+            return "refused", error.diagnostics
+
+    return recorded(run)
+
+
+def recorded(run: Callable[[], Answer]) -> tuple[Answer, Reads]:
+    """What `run` answers, and what it read; again where a file was written meanwhile, of which it may have seen two states."""
+    for _ in range(ATTEMPTS):
+        with recording() as reads:
+            answer = run()
+        found = reads()
+        if found.steady:
+            break
+    return answer, found
 
 
 @contextmanager
 def recording() -> Iterator:
     """Record every Python file that is parsed and every module that is looked for; yields a function -> Reads."""
-    texts: dict[str, str] = {}
+    texts: dict[tuple[str, str], None] = {}  # (path, text)
     names: set[str] = set()
-    lookups: dict[Lookup, str] = {}
-    mentions: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = {}
+    lookups: set[tuple[Lookup, str]] = set()
+    mentions: set[tuple[str, tuple[str, ...], tuple[str, ...]]] = set()
     parse, find_in, files_mentioning = module_file._parse, module_file._find_in, package_files.files_mentioning
 
     def recorded_parse(path: str, mtime_ns: int, size: int):
         found = parse(path, mtime_ns, size)
-        if found.path not in texts and ("environ" in found.text or "getenv" in found.text):
+        if (found.path, found.text) not in texts and ("environ" in found.text or "getenv" in found.text):
             names.update(names_asked(found.tree))
-        texts[found.path] = found.text
+        texts[found.path, found.text] = None
         return found
 
     def recorded_find(name: str, part: str, folders: tuple[str, ...]):
         found = find_in(name, part, folders)
-        lookups[(name, part, folders)] = location(found)
+        lookups.add(((name, part, folders), location(found)))
         return found
 
     def recorded_mentioning(path: str, called: tuple[str, ...]):
-        found = mentions[(path, called)] = files_mentioning(path, called)
+        found = files_mentioning(path, called)
+        mentions.add((path, called, found))
         return found
 
     def reads() -> Reads:
-        files = tuple(sorted((path, text_digest(text)) for path, text in texts.items()))
-        looked_into = tuple((*asked, found) for asked, found in sorted(mentions.items()))
-        return Reads(files, tuple(sorted(lookups.items())), tuple(sorted(names)), looked_into)
+        files = tuple(sorted((path, text_digest(text)) for path, text in texts))
+        return Reads(files, tuple(sorted(lookups)), tuple(sorted(names)), tuple(sorted(mentions)))
 
     module_file._parse, module_file._find_in = recorded_parse, recorded_find
     package_files.files_mentioning = recorded_mentioning

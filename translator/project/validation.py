@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from translator.diagnostics import InternalError, TranslationError
 from translator.project.cache import ContentCache, content_key
 from translator.project.planned import ProjectFile
-from translator.project.recorded import Reads, recording
+from translator.project.recorded import Reads, recorded
 from translator.project.cached_translation import translate_cached
 from translator.source.launch_spec import LaunchSpec
 
@@ -35,9 +35,7 @@ def validate_recorded(*arguments) -> tuple[dict, Reads]:
     """`validate_launch`, and the files that both sides were read from; runs in a child."""
     from translator.validate import validate_launch
 
-    with recording() as reads:
-        found = validate_launch(*arguments)
-    return found, reads()
+    return recorded(lambda: validate_launch(*arguments))
 
 
 def validate_file(file: ProjectFile, pool: WorkerPool, cache: ContentCache) -> tuple[ValidatedLaunch, ...]:
