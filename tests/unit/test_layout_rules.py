@@ -190,7 +190,7 @@ def test_rows_too_short_to_be_padded_are_not():
         )
     ]
     found = fitted_layouts(Fitting(samples, ("K", "N"), "warps", 32), ["shared"])
-    assert found["shared"].written(Spelled("", {})).text == "padded_rows([32, N], max(N, 128), 16, [1, 0])"
+    assert found["shared"].written(Spelled("", {})).text == "padded_rows([32, N], max(N, 128), 16, order=[1, 0])"
     wrong = [*samples, Sample({"K": 32, "N": 64, "warps": 4}, {"shared": Swizzled(1, 1, 1, (1, 0))})]
     assert fitted_layouts(Fitting(wrong, ("K", "N"), "warps", 32), ["shared"]) == ("shared",)
 
@@ -274,7 +274,7 @@ def test_elements_of_rows_are_spread_over_lanes_and_warps(shape, most, warps, or
 
 
 @pytest.mark.parametrize(
-    "others, called", [((1, 0), "spread([M, N], 8, warps)"), ((0, 1), "spread([M, N], 8, warps, [1, 0])")]
+    "others, called", [((1, 0), "spread([M, N], 8, warps)"), ((0, 1), "spread([M, N], 8, warps, order=[1, 0])")]
 )
 def test_tiles_of_which_some_are_spread_by_columns_say_so(others, called):
     """A tile is spread by rows; another one is too, or is not."""

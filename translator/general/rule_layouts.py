@@ -183,9 +183,12 @@ class ByRule:
         return None if any(value is None for value in values) else of_gluon(self.rule.given(*values))
 
     def written(self, spelled: Spelling) -> Called:
-        return Called(
-            f"{spelled.rule(self.rule)}({', '.join(a.text(spelled) for a in self.arguments)})", self.rule.about
-        )
+        texts = [argument.text(spelled) for argument in self.arguments]
+        for i in reversed(range(len(texts))):  # what is the same in every launch has its name, as far as it comes last
+            if not isinstance(self.arguments[i], Plain):
+                break
+            texts[i] = f"{self.rule.parameters[i]}={texts[i]}"
+        return Called(f"{spelled.rule(self.rule)}({', '.join(texts)})", self.rule.about)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ function gives there (`translator.general.rules`), or the rule is not used. The 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -30,6 +31,11 @@ class RuleText:
     @property
     def function(self) -> Callable[..., Any]:
         return getattr(cdna4, self.name) if self.module else _made(self.name, self.text)
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names of what the function takes."""
+        return list(inspect.signature(getattr(self.function, "fn", self.function)).parameters)
 
     def given(self, *arguments: Any) -> Any:
         """What the function gives for some arguments; lists among them may be tuples."""
