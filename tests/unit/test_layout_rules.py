@@ -117,6 +117,13 @@ def test_element_types_are_asserted_where_functions_give_layouts(general):
 
 
 @pytest.mark.slow
+def test_sizes_say_what_moves_from_tile_to_tile(general):
+    """The base of addresses does for the launch that is given, offsets do for small tiles."""
+    text = general[2]
+    assert "a_base, a_offs = advanced(a_base, a_offs, BLOCK_K * stride_ak)" in text and "a_base += " not in text
+
+
+@pytest.mark.slow
 def test_tiles_without_room_in_lds_are_not_in_its_region(matmul):
     region, _, _ = matmul
     assert any(isinstance(bound, RoomBound) and bound.slots == 2 for bound in region.bounds)
