@@ -9,7 +9,7 @@ import pytest
 from fixture_set import ROOT
 from translator.frontend.anchors import Anchors, PlacedOp, TensorType
 from translator.general.layout_roles import classes, loosened, roles, same_through_lds, stored_as_loaded, told_apart
-from translator.general.rule_texts import chained_cores
+from translator.general.rule_texts import chained_cores, second_cores
 from translator.general.converted_texts import in_words_of
 from translator.general.trials import with_sizes
 from translator.layout.gluon_values import linear, of_gluon
@@ -145,3 +145,18 @@ def test_a_product_whose_rows_another_multiplies_has_whole_rows(m, n, k, warps, 
     """As Triton has it for attention on gfx950."""
     rule = chained_cores(4, {32: [16], 16: [32, 16]}, True, paired=True)
     assert of_gluon(rule.function(m, n, k, warps)) == Mfma(4, shape, True, (warps, 1), tiles_per_warp=tiles)
+
+
+@pytest.mark.parametrize(
+    "m, n, k, warps, shape, shared",
+    [
+        (128, 64, 64, 4, (32, 32, 8), (4, 1)),
+        (128, 64, 64, 8, (32, 32, 8), (4, 2)),
+        (16, 64, 16, 4, (16, 16, 16), (1, 4)),
+        (32, 16, 64, 2, (16, 16, 16), (2, 1)),
+    ],
+)
+def test_a_product_that_multiplies_rows_of_another_has_columns_where_these_are_few(m, n, k, warps, shape, shared):
+    """As Triton has it for attention on gfx942."""
+    rule = second_cores(3, {32: [8], 16: [16]}, True, paired=False)
+    assert of_gluon(rule.function(m, n, k, warps)) == Mfma(3, shape, True, shared)

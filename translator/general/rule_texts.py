@@ -90,6 +90,20 @@ def chained_cores(m, n, k, warps):
     return RuleText("chained_cores", text)
 
 
+def second_cores(version: int, depths: Depths, transposed: bool, paired: bool) -> RuleText:
+    """MFMA of a product that multiplies the rows of another one. paired: as of `chained_cores`."""
+    pairs = ", tiles_per_warp=[2 if side == 16 and m >= 32 * warps else 1, 1]" if paired else ""
+    text = f'''@gluon.constexpr_function
+def second_cores(m, n, k, warps):
+    """MFMA for a product of m x n x k with another one as an operand: warps have rows while these last, then columns."""
+{_instruction(depths)}    rows = min(max(m // side, 1), warps)
+    return gl.amd.AMDMFMALayout(
+        version={version}, instr_shape=shape, transposed={transposed}, warps_per_cta=[rows, warps // rows]{pairs}
+    )
+'''
+    return RuleText("second_cores", text)
+
+
 def _instruction(depths: Depths) -> str:
     """The shape of the instruction for a product of m x n x k: the deepest that K has room for."""
     (side, (deep, *_)), *others = sorted(depths.items(), reverse=True)
@@ -282,6 +296,7 @@ __all__ = [
     "chained_cores",
     "direct_copy",
     "matrix_cores",
+    "second_cores",
     "spread",
     "spread_pairs",
     "spread_rows",

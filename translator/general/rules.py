@@ -30,6 +30,7 @@ from translator.general.rule_texts import (
     chained_cores,
     direct_copy,
     matrix_cores,
+    second_cores,
     wave_matrices,
 )
 from translator.general.tile_rules import (
@@ -170,7 +171,7 @@ def _products(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayo
         whole_rows = all(x.warps_per_cta[1] == 1 for x in layouts)  # type: ignore[attr-defined]
         paired = any(x.tiles_per_warp for x in layouts)  # type: ignore[attr-defined]
         rules = [matrix_cores(version, depths, transposed)]
-        rules += [chained_cores(version, depths, transposed, paired)] if whole_rows else []
+        rules += [(chained_cores if whole_rows else second_cores)(version, depths, transposed, paired)]
         for rule, sizes in itertools.product(rules, fitting.shapes(3)):
             yield ByRule(rule, (*map(number, sizes), fitting.num_warps))
 
