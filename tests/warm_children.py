@@ -32,14 +32,16 @@ class Forked:
     def __init__(self, pid: int, stdin: BinaryIO, stdout: BinaryIO):
         self.pid, self.stdin, self.stdout = pid, stdin, stdout
         self.returncode: int | None = None
+        self._waiting = threading.Lock()  # a child can be waited for once, and several threads may ask
 
     def wait(self) -> int:
-        if self.returncode is None:
-            _, status = os.waitpid(self.pid, 0)
-            self.returncode = os.waitstatus_to_exitcode(status)
-            with contextlib.suppress(ChildProcessError):  # what it had forked has been left to this process
-                while os.waitpid(-self.pid, os.WNOHANG)[0]:
-                    pass
+        with self._waiting:
+            if self.returncode is None:
+                _, status = os.waitpid(self.pid, 0)
+                self.returncode = os.waitstatus_to_exitcode(status)
+                with contextlib.suppress(ChildProcessError):  # what it had forked has been left to this process
+                    while os.waitpid(-self.pid, os.WNOHANG)[0]:
+                        pass
         return self.returncode
 
 

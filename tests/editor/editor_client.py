@@ -105,6 +105,12 @@ class Editor:
         document = types.TextDocumentIdentifier(self.uri(name))
         self.notify(self.client.text_document_did_save, types.DidSaveTextDocumentParams(document))
 
+    def create(self, name: str, text: str) -> None:
+        """A file that someone else writes, which the editor watches."""
+        (self.folder / name).write_text(text)
+        event = types.FileEvent(self.uri(name), types.FileChangeType.Created)
+        self.notify(self.client.workspace_did_change_watched_files, types.DidChangeWatchedFilesParams(changes=[event]))
+
     def shut(self, name: str) -> None:
         document = types.TextDocumentIdentifier(self.uri(name))
         self.notify(self.client.text_document_did_close, types.DidCloseTextDocumentParams(document))

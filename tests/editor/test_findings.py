@@ -71,6 +71,18 @@ def test_a_source_that_is_saved_puts_findings_on_what_is_made_from_it(editor):
     until(lambda: codes(editor, "kernel.py") + codes(editor, OUT), lambda found: not found)
 
 
+def test_a_refusal_goes_when_the_module_that_was_missing_is_there(editor):
+    text = editor.open("kernel.py")
+    until(lambda: editor.hints("kernel.py"), bool)
+    used = text.replace(" = x + y\n", " = added(x, y)\n").replace(
+        "import triton\n", "import triton\nfrom sums import added\n", 1
+    )
+    editor.save("kernel.py", used)
+    until(lambda: codes(editor, "kernel.py"), bool)
+    editor.create("sums.py", "import triton\n\n\n@triton.jit\ndef added(x, y):\n    return x + y\n")
+    until(lambda: codes(editor, "kernel.py"), lambda found: not found)
+
+
 def test_what_was_known_stays_beside_a_refusal(editor):
     text = editor.open("kernel.py")
     hints = until(lambda: editor.hints("kernel.py"), bool)

@@ -76,7 +76,13 @@ class Session:
         self.told()
 
     def disk_changed(self) -> None:
-        """Files were written by someone else: look at all again; what has the digests that it had is not asked again."""
+        """Files were written by someone else: look at all again; what has the digests that it had is not asked again, unless it was
+        refused: what was missing may be there now."""
+        for made in self.made.values():
+            if made.refusal:
+                self.work.forget(("explain", made.output, made.stamp))
+                self.work.forget(("state", made.output, made.checked))
+                made.stamp = made.checked = ()
         for path in list(self.documents):
             self.saved(path)
 

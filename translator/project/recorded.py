@@ -80,7 +80,12 @@ def recorded(run: Callable[[], Answer]) -> tuple[Answer, Reads]:
 
 @contextmanager
 def recording() -> Iterator:
-    """Record every Python file that is parsed and every module that is looked for; yields a function -> Reads."""
+    """Record every Python file that is parsed and every module that is looked for; yields a function -> Reads.
+
+    What an earlier job of this process looked for is looked for again: it may be there by now.
+    """
+    module_file.forget_lookups()
+    package_files.forget_packages()
     texts: dict[tuple[str, str], None] = {}  # (path, text)
     names: set[str] = set()
     lookups: set[tuple[Lookup, str]] = set()

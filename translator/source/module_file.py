@@ -160,6 +160,14 @@ def _find_in(name: str, part: str, folders: tuple[str, ...]) -> ModuleFile | Non
     return ModuleFile(name, "", tuple(namespace)) if namespace else None
 
 
+_kept_lookups = _find_in
+
+
+def forget_lookups() -> None:
+    """Have modules be looked for anew, in a process in which they were looked for before."""
+    _kept_lookups.cache_clear()
+
+
 def full_search_path(search_path: list[str] | tuple[str, ...] | None) -> tuple[str, ...]:
     """`search_path` followed by `sys.path` and, as `python script.py` has it, the working folder; without repeats."""
     entries = [*(search_path or ()), *_python_path()]

@@ -21,8 +21,13 @@ def files_mentioning(path: str, texts: tuple[str, ...]) -> tuple[str, ...]:
 
 def files_mentioning_now(path: str, texts: tuple[str, ...]) -> tuple[str, ...]:
     """The same of what is on disk now, in a process that has asked before."""
-    _package_files.cache_clear()
+    forget_packages()
     return files_mentioning(path, texts)
+
+
+def forget_packages() -> None:
+    """Have the files of packages be listed anew, in a process in which they were listed before."""
+    _package_files.cache_clear()
 
 
 @functools.lru_cache(maxsize=8)
