@@ -30,7 +30,7 @@ SMALLEST, ANYWHERE = 4, 4  # sizes for which translations are compared: those wi
 
 @dataclass(frozen=True)
 class Moving:
-    """A base that moves: the variable that it starts as, and that of the offsets from it."""
+    """A base that moves: the argument that it starts as, "" where it starts as anything else, and the variable of offsets from it."""
 
     start: str
     offs: str
@@ -91,21 +91,22 @@ def _rests_on(plain: EmittedKernel, emitted: EmittedKernel) -> bool:
 
 
 def moving_bases(function: GluonFunction) -> dict[str, Moving]:
-    """The bases that start as another variable, are used with one variable of offsets alone, and are added to; no offsets of two."""
+    """The bases that are assigned once, are used with one variable of offsets alone, and are added to; no offsets of two."""
     body = function.node.body
     every = [*walk(body)]
     names = [n.value for n in every if isinstance(n, cst.Name)]
     stored = [name.value for name in assigned(body)]
     out: dict[str, Moving] = {}
     for base in dict.fromkeys(n.target.value for n in every if _is_step(n)):
-        starts = [n.value.value for n in every if _starts(n, base) and isinstance(n.value, cst.Name)]
+        starts = [n.value for n in every if _starts(n, base)]
         beside = [offs for n in every if isinstance(n, cst.Call) for offs in _beside(n, base)]
         steps = sum(_is_step(n) and n.target.value == base for n in every)
         if len(starts) != 1 or len(set(beside)) != 1 or names.count(base) != 1 + steps + len(beside):
             continue
         (offs,) = set(beside)
-        if stored.count(starts[0]) == 0 and stored.count(offs) == 1 and names.count(offs) == 1 + len(beside):
-            out[base] = Moving(starts[0], offs)
+        if stored.count(offs) == 1 and names.count(offs) == 1 + len(beside):
+            start = starts[0].value if isinstance(starts[0], cst.Name) else ""
+            out[base] = Moving("" if start in stored else start, offs)
     return out
 
 
@@ -134,15 +135,16 @@ def _beside(call: cst.Call, base: str) -> Iterator[str]:
 def _by_offsets(emitted: EmittedKernel, moving: Mapping[str, Moving]):
     """What is laid out of a translation, with offsets that move."""
     laid_out = emitted.kernel.laid_out
+    started = {base: known.start for base, known in moving.items() if known.start}  # which then stand for the bases
 
     def change(node: cst.CSTNode) -> cst.CSTNode | None:
         if _is_step(node) and node.target.value in moving:  # type: ignore[attr-defined]
             return node.with_changes(target=cst.Name(moving[node.target.value].offs))  # type: ignore[attr-defined]
         if isinstance(node, cst.IndentedBlock):
-            kept = [s for s in node.body if not any(_starts(n, base) for n in _small(s) for base in moving)]
+            kept = [s for s in node.body if not any(_starts(n, base) for n in _small(s) for base in started)]
             return inside(node.with_changes(body=kept), change)
-        if isinstance(node, cst.Name) and node.value in moving:
-            return cst.Name(moving[node.value].start)
+        if isinstance(node, cst.Name) and node.value in started:
+            return cst.Name(started[node.value])
         return None
 
     function = laid_out.function.with_node(mapped(laid_out.function.node, change))  # type: ignore[union-attr]
