@@ -57,7 +57,7 @@ def test_the_longest_runs(bases, runs):
         (lambda s: steps(1, 8, s["N"])[::-1], "columns_down(8, N)"),
         (
             lambda s: steps(1, 1, min(s["N"], 64)) + steps(0, 1, s["warps"]),
-            "columns(1, clamp(N, 1, 64)) + rows(1, warps)",
+            "columns(1, min(N, 64)) + rows(1, warps)",
         ),
         (lambda s: steps(2, 1, s["N"], 3), "along(2, 1, N, 3)"),
         (lambda s: steps(0, 16, s["M"], 3)[::-1], "along_down(0, 16, M, 3)"),
@@ -112,7 +112,7 @@ def test_padded_layouts_follow_the_tile():
     found = parametric([(sizes, layout(sizes)) for sizes in SIZES])
     assert all(found.at(sizes) == layout(sizes) for sizes in SIZES)
     text = constructor(found.written(str))
-    assert text == "gl.PaddedSharedLayout.with_identity_for([[clamp(N, 64), 8]], [M, N], [1, 0])"
+    assert text == "gl.PaddedSharedLayout.with_identity_for([[max(N, 64), 8]], [M, N], [1, 0])"
 
 
 def test_a_layout_with_bases_is_none_of_one_without():

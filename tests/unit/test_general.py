@@ -46,8 +46,8 @@ import triton.language as tl
 
 @triton.jit
 def twice(x_ptr, y_ptr, BLOCK: tl.constexpr):
-    clamp = tl.arange(0, BLOCK)
-    tl.store(y_ptr + clamp, tl.load(x_ptr + clamp) * 2)
+    min = tl.arange(0, BLOCK)
+    tl.store(y_ptr + min, tl.load(x_ptr + min) * 2)
 """
 POINTERS = {"x_ptr": "*fp32", "y_ptr": "*fp32"}
 ROWS = POINTERS | {"n": "i32", "stride": "i32"}
@@ -65,8 +65,8 @@ def made(folder: Path, *specs: LaunchSpec, target: str = TARGET):
 def test_layouts_are_formulas_of_the_launch(tmp_path):
     result = made(tmp_path, scale())
     bits = "128 // x_ptr.dtype.element_ty.primitive_bitwidth"
-    assert f"[clamp(BLOCK // (64 * gl.num_warps()), 1, {bits})]" in result.text and "num_warps=4" not in result.text
-    assert "def clamp(" in result.text
+    assert f"[min(max(BLOCK // (64 * gl.num_warps()), 1), {bits})]" in result.text and "num_warps=4" not in result.text
+    assert "64 <= BLOCK <= 16384 and gl.num_warps() <= 16" in " ".join(result.text.split())
     assert any("holds for BLOCK 64 to 16384, num_warps 1 to 16" in note for note in result.notes)
 
 
@@ -127,13 +127,13 @@ def test_the_least_and_the_greatest_sizes_are_launches_to_be_checked(tmp_path):
 def test_a_name_of_the_source_is_left_to_it(tmp_path):
     spec = launch("twice", POINTERS, {"BLOCK": 1024})
     text = translate(tmp_path, TWICE, spec, target=TARGET, general=True).text
-    assert "def clamp(" not in text and "clamp = gl.arange(" in text and "def clamp_2(" in text
+    assert "min = gl.arange(" in text and "def lesser(" in text and "lesser(max(BLOCK" in text
 
 
 def test_without_a_formula_the_launches_are_those_given(tmp_path, monkeypatch):
     monkeypatch.setattr("translator.general.rules.parametric", lambda samples: None)
     result = made(tmp_path, scale())
-    assert "num_warps=4" in result.text and "def clamp" not in result.text
+    assert "num_warps=4" in result.text and "max(" not in result.text
     (note,) = [note for note in result.notes if "holds for" in note]
     assert "holds for the launches given: no formula" in note
     assert note.endswith(
@@ -244,8 +244,8 @@ def test_ranges_are_told_from_bounds():
     from translator.rewrite.contracts import within
 
     sizes = SizeRange("M", 16, 64), SizeRange("num_warps", 4, 4)
-    assert within("kernel", sizes)[0].startswith("gl.static_assert((16 <= M and M <= 64) and gl.num_warps() == 4, ")
-    assert within("kernel", sizes[:1])[0].startswith("gl.static_assert(16 <= M and M <= 64, ")
+    assert within("kernel", sizes)[0].startswith("gl.static_assert(16 <= M <= 64 and gl.num_warps() == 4, ")
+    assert within("kernel", sizes[:1])[0].startswith("gl.static_assert(16 <= M <= 64, ")
     assert within("kernel", [SizeRange("N", 1, 64)])[0].startswith("gl.static_assert(N <= 64, ")
 
 

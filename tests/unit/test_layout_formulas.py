@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from translator.layout.constructors import constructor
-from translator.layout.formulas import Formula, Product, fit
+from translator.layout.formulas import Formula, Product, fit, sum_text
 from translator.layout.parametric import parametric
 from translator.ttgir.layouts import Blocked, DotOperand, Linear, Mfma
 
@@ -26,17 +26,35 @@ def spelled(name: str) -> str:
         (lambda s: s["warps"], "gl.num_warps()"),
         (lambda s: s["M"] // 8, "M // 8"),
         (lambda s: 64 * s["N"] // s["M"], "64 * N // M"),
-        (lambda s: min(max(s["N"] * 8 // (64 * s["warps"]), 1), 4), "clamp(N // (8 * gl.num_warps()), 1, 4)"),
-        (lambda s: max(s["N"] // 64, 1), "clamp(N // 64, 1)"),
-        (lambda s: min(s["N"] // 4, 8), "clamp(N // 4, 1, 8)"),
-        (lambda s: min(s["warps"], s["M"] // 16), "clamp(gl.num_warps(), 1, M // 16)"),
-        (lambda s: s["warps"] // min(s["warps"], s["M"] // 16), "clamp(16 * gl.num_warps() // M, 1)"),
+        (lambda s: min(max(s["N"] * 8 // (64 * s["warps"]), 1), 4), "min(max(N // (8 * gl.num_warps()), 1), 4)"),
+        (lambda s: max(s["N"] // 64, 1), "max(N // 64, 1)"),
+        (lambda s: min(s["N"] // 4, 8), "min(N // 4, 8)"),
+        (lambda s: min(s["warps"], s["M"] // 16), "min(gl.num_warps(), M // 16)"),
+        (lambda s: s["warps"] // min(s["warps"], s["M"] // 16), "max(16 * gl.num_warps() // M, 1)"),
     ],
 )
 def test_the_simplest_formula_is_found(entry, text):
     formula = fit([(sizes, entry(sizes)) for sizes in SIZES])
     assert formula is not None and formula.text(spelled) == text
     assert all(formula.at(sizes) == entry(sizes) for sizes in SIZES)
+
+
+@pytest.mark.parametrize(
+    "products, text",
+    [
+        ([(1, "MK"), (1, "NK")], "2 * K * (M + N)"),
+        ([(1, "MK"), (2, "KN")], "2 * K * (M + 2 * N)"),
+        ([(1, "MK")], "2 * M * K"),
+        ([(1, "MK"), (1, "MK")], "2 * M * K + 2 * M * K"),
+        ([(0, "M"), (0, "N")], "M + N"),
+        ([(0, "M"), (-1, "M")], "M + M // 2"),
+    ],
+)
+def test_what_several_products_share_is_written_once(products, text):
+    made = [Product(power, tuple((name, 1) for name in names)) for power, names in products]
+    assert sum_text(made, str) == text
+    sizes = {"M": 64, "N": 32, "K": 16}
+    assert eval(text, {}, sizes) == sum(2 ** product.log(sizes) for product in made)
 
 
 def test_what_is_no_such_function_has_none():
@@ -58,13 +76,7 @@ def test_a_fit_agrees_with_every_sample(power, m, n, w, least, more, by_size):
     assert found is not None
     for sizes, entry in samples:
         values = {name: value for name, value in sizes.items()}
-        assert found.at(sizes) == entry == eval(found.text(), helpers(), values)
-
-
-def helpers() -> dict:
-    return {
-        "clamp": lambda value, least, most=None: max(value, least) if most is None else min(max(value, least), most)
-    }
+        assert found.at(sizes) == entry == eval(found.text(), {}, values)
 
 
 def test_a_blocked_layout_of_any_number_of_warps():
@@ -75,7 +87,7 @@ def test_a_blocked_layout_of_any_number_of_warps():
     found = parametric([(sizes, layout(sizes)) for sizes in SIZES])
     assert found is not None and found.sizes == {"N", "warps"}
     assert all(found.at(sizes) == layout(sizes) for sizes in SIZES)
-    text = "gl.BlockedLayout([1, clamp(N // (8 * gl.num_warps()), 1, 4)], [4, 16], [gl.num_warps(), 1], [1, 0])"
+    text = "gl.BlockedLayout([1, min(max(N // (8 * gl.num_warps()), 1), 4)], [4, 16], [gl.num_warps(), 1], [1, 0])"
     assert constructor(found.written(spelled)) == text
 
 
@@ -86,7 +98,7 @@ def test_an_operand_takes_its_parent_along():
     found = parametric([(sizes, layout(sizes)) for sizes in SIZES])
     assert found is not None and all(found.at(sizes) == layout(sizes) for sizes in SIZES)
     parent = found.layout.parent
-    assert constructor(found.written(spelled), {parent: "mma"}) == "gl.DotOperandLayout(0, mma, clamp(N // 4, 1, 8))"
+    assert constructor(found.written(spelled), {parent: "mma"}) == "gl.DotOperandLayout(0, mma, min(N // 4, 8))"
 
 
 def test_layouts_of_other_orders_or_classes_are_none():

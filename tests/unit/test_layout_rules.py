@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from triton.experimental.gluon import language as gl
 
 from fixture_set import ROOT
 from translation_of import compiled
@@ -17,6 +19,7 @@ from translator.general.general_kernels import general_layouts
 from translator.general.layout_roles import without_twin
 from translator.general.rule_layouts import ByRule, Numbers, OperandOfInstruction
 from translator.general.rules import Before, Fitting, Sample, fitted_layouts
+from translator.general.tile_rules import spread_tiles
 from translator.general.trials import with_sizes
 from translator.general.written_kernel import Spelled, named_functions
 from translator.layout.formulas import Formula, Product
@@ -114,6 +117,13 @@ def test_element_types_are_asserted_where_functions_give_layouts(general):
 
 
 @pytest.mark.slow
+def test_sizes_say_what_moves_from_tile_to_tile(general):
+    """The base of addresses does for the launch that is given, offsets do for small tiles."""
+    text = general[2]
+    assert "a_base, a_offs = advanced(a_base, a_offs, BLOCK_K * stride_ak)" in text and "a_base += " not in text
+
+
+@pytest.mark.slow
 def test_tiles_without_room_in_lds_are_not_in_its_region(matmul):
     region, _, _ = matmul
     assert any(isinstance(bound, RoomBound) and bound.slots == 2 for bound in region.bounds)
@@ -187,7 +197,7 @@ def test_rows_too_short_to_be_padded_are_not():
         )
     ]
     found = fitted_layouts(Fitting(samples, ("K", "N"), "warps", 32), ["shared"])
-    assert found["shared"].written(Spelled("", {})).text == "padded_rows([32, N], clamp(N, 128), 16, [1, 0])"
+    assert found["shared"].written(Spelled("", {})).text == "padded_rows([32, N], max(N, 128), 16, order=[1, 0])"
     wrong = [*samples, Sample({"K": 32, "N": 64, "warps": 4}, {"shared": Swizzled(1, 1, 1, (1, 0))})]
     assert fitted_layouts(Fitting(wrong, ("K", "N"), "warps", 32), ["shared"]) == ("shared",)
 
@@ -230,6 +240,25 @@ def test_a_general_product_of_fp8_is_no_abort(monkeypatch):
     assert "BLOCK_M, BLOCK_N 16 to 256" in made.notes[-1], made.notes
 
 
+def test_vectors_that_are_not_padded_are_those_of_the_operand():
+    """Where Gluon's function gives no padding, LDS has vectors of what lanes read at once; they are not told from sizes by chance."""
+    samples = []
+    product = ByRule(
+        rule_texts.matrix_cores(4, {32: [16], 16: [32]}, True), tuple(map(rules.number, ("M", "N", "K", "warps")))
+    )
+    operand = OperandOfInstruction(0, "mma", product)
+    for m, k, warps in itertools.product((16, 64, 128), (16, 32, 64), (1, 4)):
+        sizes = {"M": m, "N": 64, "K": k, "warps": warps, "a.dtype.element_ty.primitive_bitwidth": 16}
+        mma, a = product.at(sizes), operand.at(sizes)
+        padded = rule_texts.PADDED_OPERAND.given(as_gluon(a), [m, k], gl.float16, True)
+        shared = of_gluon(padded) if padded else Swizzled(a.k_width, 128 // k, k // 8, (1, 0))
+        samples.append(Sample(sizes, {"mma": mma, "a_operand": a, "a_shared": shared}))
+    found = fitted_layouts(Fitting(samples, ("M", "N", "K"), "warps", 64), ["mma", "a_operand", "a_shared"])
+    text = found["a_shared"].written(Spelled("warps", {})).text
+    assert text.endswith(" or gl.SwizzledSharedLayout(a_operand.k_width, 128 // K, K // 8, [1, 0])"), text
+    assert all(found["a_shared"].at(s.sizes) == s.layouts["a_shared"] for s in samples)
+
+
 def test_what_held_in_fewer_samples_is_given_up_where_it_does_not():
     fewer = fitted_layouts(Fitting(MMA[:1], ("M", "N", "K"), "warps", 64), ["mma"])
     more = fitted_layouts(Fitting(MMA, ("M", "N", "K"), "warps", 64), ["mma"], Before(fewer, MMA[1:]))
@@ -247,6 +276,22 @@ def test_what_held_in_fewer_samples_is_given_up_where_it_does_not():
 )
 def test_elements_of_rows_are_spread_over_lanes_and_warps(shape, most, warps, order, wanted):
     assert of_gluon(rule_texts.spread(64).function(shape, most, warps, order)) == wanted
+    if order == [1, 0]:
+        assert of_gluon(rule_texts.spread_rows(64).function(shape, most, warps)) == wanted
+
+
+@pytest.mark.parametrize(
+    "others, called", [((1, 0), "spread([M, N], 8, warps)"), ((0, 1), "spread([M, N], 8, warps, order=[1, 0])")]
+)
+def test_tiles_of_which_some_are_spread_by_columns_say_so(others, called):
+    """A tile is spread by rows; another one is too, or is not."""
+    fitting = []
+    for m, n, warps in itertools.product((32, 64), (64, 128), (2, 4)):
+        load = of_gluon(rule_texts.spread_rows(64).function([m, n], 8, warps))
+        other = of_gluon(rule_texts.spread(64).function([m, n], 8, warps, list(others)))
+        fitting.append(Sample({"M": m, "N": n, "warps": warps}, {"load": load, "other": other}))
+    made = next(spread_tiles(Fitting(fitting, ("M", "N"), "warps", 64), "load", {}))
+    assert made.written(Spelled("warps", {})).text.replace("gl.num_warps()", "warps") == called
 
 
 @pytest.mark.parametrize(
@@ -315,7 +360,7 @@ def test_a_bound_of_lds_counts_what_is_there_several_times():
         ("M", "N", "warps"), inside, [p for p in POINTS if p not in inside], [(32, 64, 4)], tiles, 1024
     )
     assert bounds == (RoomBound(tiles, 3, 1024),)
-    assert str(bounds[0]) == "3 * (2 * M + 2 * N) <= 1024 (bytes of LDS)"
+    assert str(bounds[0]) == "3 * (2 * (M + N)) <= 1024 (bytes of LDS)"
 
 
 def test_no_bound_excludes_a_launch_that_was_given():
@@ -333,6 +378,7 @@ def test_no_bound_excludes_a_launch_that_was_given():
 )
 def test_lanes_hold_blocks_of_several_rows_where_they_have_more_than_one_access(shape, warps, wanted):
     assert of_gluon(rule_texts.spread(64).function(shape, 8, warps, [1, 0], 4)) == wanted
+    assert of_gluon(rule_texts.spread_rows(64).function(shape, 8, warps, 4)) == wanted
 
 
 def test_an_operand_follows_from_the_instruction_of_its_product():
@@ -357,7 +403,7 @@ def test_operands_have_up_to_so_many_elements_of_one_instruction(shape, width):
     mma = Mfma(4, shape, True, (2, 2))
     found = OperandOfInstruction(1, "mma", SimpleNamespace(at=lambda sizes: mma), most=16)
     assert found.at({}) == DotOperand(1, mma, width)
-    text = "gl.DotOperandLayout(1, mma, clamp(mma.instr_shape[0] * mma.instr_shape[2] // 64, 1, 16))"
+    text = "gl.DotOperandLayout(1, mma, min(mma.instr_shape[0] * mma.instr_shape[2] // 64, 16))"
     assert found.written(Spelled("warps", {})).text == text
 
 
@@ -443,15 +489,15 @@ def test_copies_of_rows_that_fill_a_warp_go_row_by_row():
     """Rows that LDS has in another order are copied in their own where a warp copies no more than one at a time."""
     columns = [[0, 1 << i] for i in range(9)]
     shared = as_gluon(Padded(((512, 8),), (*map(tuple, columns), (1, 0), (4, 0), (2, 0)), (), (8, 512)))
-    found = of_gluon(rule_texts.direct_copy(64).function(shared, [8, 512], 16, 2))
+    found = of_gluon(rule_texts.direct_copy(64).function(shared, [8, 512], gl.float16, 2))
     assert found.warp == ((1, 0),) and found.register[3:] == ((2, 0), (4, 0))
     shared = as_gluon(Padded(((256, 8),), (*map(tuple, columns[:8]), (1, 0), (4, 0), (2, 0)), (), (8, 256)))
-    found = of_gluon(rule_texts.direct_copy(64).function(shared, [8, 256], 16, 2))
+    found = of_gluon(rule_texts.direct_copy(64).function(shared, [8, 256], gl.float16, 2))
     assert found.lane[-1] == (1, 0) and found.warp == ((4, 0),) and found.register[3:] == ((2, 0),)
 
 
 @pytest.mark.parametrize("vector, phases, each", [(8, 2, 3), (4, 2, 1), (1, 1, 3)])
 def test_copies_are_as_wide_as_the_vectors_that_lds_exchanges(vector, phases, each):
     shared = as_gluon(Swizzled(vector, 8, phases, (1, 0)))
-    found = of_gluon(rule_texts.direct_copy(64).function(shared, [32, 16], 16, 1))
+    found = of_gluon(rule_texts.direct_copy(64).function(shared, [32, 16], gl.float16, 1))
     assert found.lane[0] == (0, 1 << each)

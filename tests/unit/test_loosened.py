@@ -8,13 +8,14 @@ import pytest
 
 from fixture_set import ROOT
 from translator.frontend.anchors import Anchors, PlacedOp, TensorType
-from translator.general.layout_roles import classes, loosened, roles, same_through_lds, told_apart
-from translator.general.rule_texts import chained_cores
+from translator.general.layout_roles import classes, loosened, roles, same_through_lds, stored_as_loaded, told_apart
+from translator.general.rule_texts import chained_cores, second_cores
 from translator.general.converted_texts import in_words_of
 from translator.general.trials import with_sizes
-from translator.layout.gluon_values import of_gluon
+from translator.layout.gluon_values import linear, of_gluon
 from translator.layout.parametric import Entry
 from translator.memory.operands import OperandInLds
+from translator.memory.staging import Staged
 from translator.memory.traced_launch import TracedLaunch
 from translator.request import TranslateRequest
 from translator.rewrite.emitted import EmittedFunction, EmittedKernel, LaidOut
@@ -50,6 +51,20 @@ def test_arithmetic_on_indices_lies_anywhere_but_beside_what_was_chosen():
     loose = loosened(launched(*every), False)
     assert [op.name for op in loose.anchors.ops] == ["tt.load", "tt.splat", "arith.mulf"]
     assert not loose.operands_in_lds and loose.loose
+
+
+def test_a_tile_is_stored_as_it_was_loaded_where_lanes_keep_what_they_hold():
+    """Not where another lane stores it, and a copy that no lane sees stays one."""
+    held = Blocked((4, 4), (4, 16), (4, 1), (1, 0))
+    bases = linear(held, (64, 64))
+    turned = replace(bases, register=bases.register[2:4] + bases.register[:2] + bases.register[4:])
+    moved = replace(bases, register=bases.register[:-1] + bases.lane[:1], lane=bases.register[-1:] + bases.lane[1:])
+    tiles = [Staged((64, 64), Swizzled(1, 1, 1, (1, 0)), 1, held, into, "registers") for into in (turned, moved, None)]
+    launch = replace(launched(), staging={(i,): tile for i, tile in enumerate(tiles)})
+    found = stored_as_loaded(launch).staging
+    assert [found[path].stored for path in ((0,), (1,), (2,))] == [held, moved, None]
+    plain = replace(launched(), staging={(1,): tiles[1]})
+    assert stored_as_loaded(plain) is plain
 
 
 def test_operands_that_go_through_lds_whatever_the_sizes_stay_there():
@@ -130,3 +145,18 @@ def test_a_product_whose_rows_another_multiplies_has_whole_rows(m, n, k, warps, 
     """As Triton has it for attention on gfx950."""
     rule = chained_cores(4, {32: [16], 16: [32, 16]}, True, paired=True)
     assert of_gluon(rule.function(m, n, k, warps)) == Mfma(4, shape, True, (warps, 1), tiles_per_warp=tiles)
+
+
+@pytest.mark.parametrize(
+    "m, n, k, warps, shape, shared",
+    [
+        (128, 64, 64, 4, (32, 32, 8), (4, 1)),
+        (128, 64, 64, 8, (32, 32, 8), (4, 2)),
+        (16, 64, 16, 4, (16, 16, 16), (1, 4)),
+        (32, 16, 64, 2, (16, 16, 16), (2, 1)),
+    ],
+)
+def test_a_product_that_multiplies_rows_of_another_has_columns_where_these_are_few(m, n, k, warps, shape, shared):
+    """As Triton has it for attention on gfx942."""
+    rule = second_cores(3, {32: [8], 16: [16]}, True, paired=False)
+    assert of_gluon(rule.function(m, n, k, warps)) == Mfma(3, shape, True, shared)

@@ -81,9 +81,9 @@ def test_a_depth_that_the_source_asks_for_is_a_number():
 def test_the_definition_says_what_lds_holds():
     rings = (Product(1, (("M", 1), ("K", 1))), Product(1, (("N", 1), ("K", 1))))
     comment, line = RingDepth("NUM_BUFFERS", 65536, 1).definition(rings, str).splitlines()
-    assert line == "NUM_BUFFERS: gl.constexpr = clamp(num_stages - 1, 1, 65536 // (2 * M * K + 2 * N * K))"
+    assert line == "NUM_BUFFERS: gl.constexpr = min(num_stages - 1, 65536 // (2 * K * (M + N)))"
     assert comment.startswith("# ") and "in registers" in comment
-    assert RingDepth("NUM_BUFFERS", 65536, asked=3).definition(rings, str).splitlines()[1].count("clamp(3, 1, ") == 1
+    assert RingDepth("NUM_BUFFERS", 65536, asked=3).definition(rings, str).splitlines()[1].count("min(3, ") == 1
 
 
 @pytest.mark.parametrize(

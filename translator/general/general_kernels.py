@@ -30,6 +30,7 @@ from translator.general.box import (
     some,
     within,
 )
+from translator.general.either_moves import with_either
 from translator.general.layout_roles import ring_bytes, without_twin
 from translator.general.ring_depth import STAGES_TRIED
 from translator.general.rules import same_layout
@@ -92,7 +93,9 @@ def general_layouts(
         return DEPTH_DIFFERS
     ids = [g.spec.id for g in search.given]
     unlike = tuple(point for _, point in sorted(search.layouts.unlike) if region.holds(point))
-    return region, {id: GeneralLayouts(search.checked(i, region), layouts, rings, unlike) for i, id in enumerate(ids)}
+    checked = [search.checked(i, region) for i in range(len(ids))]
+    every = with_either(checked, search.trials, region, lanes)
+    return region, {id: GeneralLayouts(emitted, layouts, rings, unlike) for id, emitted in zip(ids, every)}
 
 
 class _Search:

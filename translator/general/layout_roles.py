@@ -14,11 +14,12 @@ from typing import Any
 
 from translator.frontend.anchors import Anchors, Path, PlacedOp, TensorType
 from translator.general.rows_once import with_rows_once
+from translator.layout.gluon_values import linear
 from translator.memory.operands import OperandInLds
 from translator.memory.staging import Staged
 from translator.memory.traced_launch import TracedLaunch
 from translator.ttgir.elements import bits_of
-from translator.ttgir.layouts import DotOperand, Layout, Opaque, Slice
+from translator.ttgir.layouts import DotOperand, Layout, Linear, Opaque, Slice
 
 Role = tuple
 Roles = Mapping[Role, Layout]
@@ -145,6 +146,27 @@ def loosened(
     )
 
 
+def stored_as_loaded(launch: TracedLaunch) -> TracedLaunch:
+    """The launch, where tiles go to LDS in the layout in which they were loaded instead of one that only reorders what a lane holds:
+    Triton's stores to LDS find by themselves which elements of a lane lie next to each other there."""
+    staging = {
+        path: replace(staged, stored=staged.source) if _reorders_in_lanes(staged) else staged
+        for path, staged in launch.staging.items()
+    }
+    return launch if staging == launch.staging else replace(launch, staging=staging)
+
+
+def _reorders_in_lanes(staged: Staged) -> bool:
+    """Whether a tile lies in the same lanes where it is stored to LDS as where it was loaded."""
+    source, stored = staged.source, staged.stored
+    if source is None or stored is None or source == stored:
+        return False
+    one, other = (x if isinstance(x, Linear) else linear(x, staged.shape) for x in (source, stored))
+    if one is None or other is None:
+        return False
+    return (one.lane, one.warp, sorted(one.register)) == (other.lane, other.warp, sorted(other.register))
+
+
 def same_through_lds(launches: Iterable[TracedLaunch]) -> ThroughLds:
     """The operands that go through LDS in all launches, and in the same way."""
     return frozenset.intersection(*(frozenset(_through_lds(launch).values()) for launch in launches))
@@ -242,6 +264,7 @@ __all__ = [
     "ring_bytes",
     "roles",
     "same_through_lds",
+    "stored_as_loaded",
     "told_apart",
     "without_twin",
 ]

@@ -4,7 +4,7 @@ A launch hands an option to a parameter of its name too, so a kernel with a para
 
     NUM_BUFFERS: gl.constexpr = 2,  ->  num_stages: gl.constexpr = 2,
                                         ...
-                                        NUM_BUFFERS: gl.constexpr = clamp(num_stages, 1, 163840 // (2 * BLOCK_M * BLOCK_K))
+                                        NUM_BUFFERS: gl.constexpr = min(num_stages, 163840 // (2 * BLOCK_M * BLOCK_K))
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from translator.general.layout_roles import ring_bytes
-from translator.layout.formulas import Product, clamped
+from translator.layout.formulas import Product, no_more_than, sum_text
 from translator.layout.size_range import Bound, RoomBound, SizeRange
 from translator.memory.traced_launch import TracedLaunch
 from translator.rewrite.emitted import EmittedKernel, FewestBuffers
@@ -80,11 +80,11 @@ class RingDepth:
         """The statement that says the depth. rings: bytes of a tile of each; spelled: how a size and a function are written."""
         asked = str(self.asked) if self.asked is not None else STAGES
         asked += f" - {self.in_registers}" if self.in_registers else ""
-        held = " + ".join(ring.text(spelled) for ring in rings)
+        held = sum_text(rings, spelled)
         why = "Tiles in LDS: as many as there is room for, up to "
         why += "those asked for" if self.asked is not None else "the stages of the launch"
         why += ", of which one is in registers." if self.in_registers else "."
-        return f"# {why}\n{self.name}: gl.constexpr = {clamped(spelled, asked, None, f'{self.room} // ({held})')}"
+        return f"# {why}\n{self.name}: gl.constexpr = {no_more_than(f'{self.room} // ({held})', asked, spelled)}"
 
 
 def ring_depth(

@@ -9,12 +9,13 @@ from triton.experimental.gluon import language as gl
 
 from translator.general.rule_texts import RuleText
 from translator.layout.constructors import Called, constructor
-from translator.layout.formulas import CLAMP, Formula, Sizes, clamped
+from translator.layout.formulas import MIN, Formula, Sizes, no_more_than
 from translator.layout.gluon_values import as_gluon, linear, of_gluon
 from translator.layout.parametric import Entry
 from translator.ttgir.layouts import DotOperand, Layout, Mfma
+from translator.ttgir.shared_layouts import Swizzled
 
-_OF_BITS = {8: gl.int8, 16: gl.float16, 32: gl.float32}
+_OF_BITS = {8: gl.int8, 16: gl.float16, 32: gl.float32, 64: gl.float64}
 BITS = ".primitive_bitwidth"
 LANES = 64  # of a warp that has MFMA
 
@@ -116,21 +117,6 @@ class ElementType:
 
 
 @dataclass(frozen=True)
-class Bits:
-    """The bits of what a pointer points to."""
-
-    size: str
-
-    def value(self, sizes: Sizes) -> int:
-        return sizes[self.size]
-
-    def text(self, spelled: Spelling) -> str:
-        return self.size
-
-    sizes = functions = frozenset()
-
-
-@dataclass(frozen=True)
 class Other:
     """Another layout of the kernel, by its name."""
 
@@ -197,9 +183,12 @@ class ByRule:
         return None if any(value is None for value in values) else of_gluon(self.rule.given(*values))
 
     def written(self, spelled: Spelling) -> Called:
-        return Called(
-            f"{spelled.rule(self.rule)}({', '.join(a.text(spelled) for a in self.arguments)})", self.rule.about
-        )
+        texts = [argument.text(spelled) for argument in self.arguments]
+        for i in reversed(range(len(texts))):  # what is the same in every launch has its name, as far as it comes last
+            if not isinstance(self.arguments[i], Plain):
+                break
+            texts[i] = f"{self.rule.parameters[i]}={texts[i]}"
+        return Called(f"{spelled.rule(self.rule)}({', '.join(texts)})", self.rule.about)
 
 
 @dataclass(frozen=True)
@@ -275,7 +264,7 @@ class OperandOfInstruction:
 
     @property
     def functions(self) -> frozenset[str]:
-        return frozenset([CLAMP] * (self.most is not None))
+        return frozenset([MIN] * (self.most is not None))
 
     def at(self, sizes: Sizes) -> Layout | None:
         parent = self.parent.at(sizes)
@@ -288,13 +277,44 @@ class OperandOfInstruction:
     def written(self, spelled: Spelling) -> Called:
         width = f"{self.name}.instr_shape[0] * {self.name}.instr_shape[2] // {LANES}"
         if self.most is not None:
-            width = clamped(spelled, width, None, str(self.most))
+            width = no_more_than(str(self.most), width, spelled)
         return Called(f"gl.DotOperandLayout({self.operand_index}, {self.name}, {width})")
+
+
+@dataclass(frozen=True)
+class SwizzledFor:
+    """A tile in LDS, in vectors of what a lane reads at once of an operand whose layout has a name. alike: rows that are exchanged alike;
+    phases: how many vectors are exchanged."""
+
+    name: str
+    operand: GeneralLayout
+    alike: Formula
+    phases: Formula
+    order: tuple[int, ...]
+
+    rules = ()
+
+    @property
+    def functions(self) -> frozenset[str]:
+        return self.alike.functions | self.phases.functions
+
+    @property
+    def sizes(self) -> frozenset[str]:
+        return self.alike.sizes | self.phases.sizes
+
+    def at(self, sizes: Sizes) -> Layout | None:
+        operand, alike, phases = self.operand.at(sizes), self.alike.at(sizes), self.phases.at(sizes)
+        if not (isinstance(operand, DotOperand) and alike and phases):
+            return None
+        return Swizzled(operand.k_width, alike, phases, self.order)
+
+    def written(self, spelled: Spelling) -> Called:
+        parts = f"{self.name}.k_width, {self.alike.text(spelled)}, {self.phases.text(spelled)}, {list(self.order)}"
+        return Called(f"gl.SwizzledSharedLayout({parts})")
 
 
 __all__ = [
     "BITS",
-    "Bits",
     "ByRule",
     "ElementType",
     "FirstOf",
@@ -304,4 +324,5 @@ __all__ = [
     "OperandOfInstruction",
     "Other",
     "Plain",
+    "SwizzledFor",
 ]

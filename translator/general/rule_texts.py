@@ -6,6 +6,7 @@ function gives there (`translator.general.rules`), or the rule is not used. The 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -30,6 +31,11 @@ class RuleText:
     @property
     def function(self) -> Callable[..., Any]:
         return getattr(cdna4, self.name) if self.module else _made(self.name, self.text)
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names of what the function takes."""
+        return list(inspect.signature(getattr(self.function, "fn", self.function)).parameters)
 
     def given(self, *arguments: Any) -> Any:
         """What the function gives for some arguments; lists among them may be tuples."""
@@ -84,6 +90,20 @@ def chained_cores(m, n, k, warps):
     return RuleText("chained_cores", text)
 
 
+def second_cores(version: int, depths: Depths, transposed: bool, paired: bool) -> RuleText:
+    """MFMA of a product that multiplies the rows of another one. paired: as of `chained_cores`."""
+    pairs = ", tiles_per_warp=[2 if side == 16 and m >= 32 * warps else 1, 1]" if paired else ""
+    text = f'''@gluon.constexpr_function
+def second_cores(m, n, k, warps):
+    """MFMA for a product of m x n x k with another one as an operand: warps have rows while these last, then columns."""
+{_instruction(depths)}    rows = min(max(m // side, 1), warps)
+    return gl.amd.AMDMFMALayout(
+        version={version}, instr_shape=shape, transposed={transposed}, warps_per_cta=[rows, warps // rows]{pairs}
+    )
+'''
+    return RuleText("second_cores", text)
+
+
 def _instruction(depths: Depths) -> str:
     """The shape of the instruction for a product of m x n x k: the deepest that K has room for."""
     (side, (deep, *_)), *others = sorted(depths.items(), reverse=True)
@@ -117,9 +137,10 @@ def matrix_cores(m, n, depth, warps):
 
 def direct_copy(lanes: int) -> RuleText:
     text = f'''@gluon.constexpr_function
-def direct_copy(shared, shape, bits, warps):
+def direct_copy(shared, shape, dtype, warps):
     """Lanes and warps in the order of LDS, or row by row where each fills a warp: 16 bytes per lane where it has as many and LDS has them
     together, else 4."""
+    bits = dtype.primitive_bitwidth
     if isinstance(shared, gl.PaddedSharedLayout):
         order, together = shared.offset_bases, 128
     else:
@@ -155,8 +176,24 @@ def wide_store(mma, linear):
 )
 
 
+def spread_rows(lanes: int) -> RuleText:
+    """A blocked layout of an access, in a kernel whose tiles all have rows of neighbours in memory."""
+    text = f'''@gluon.constexpr_function
+def spread(shape, most, warps, deep=1):
+    """Up to `most` elements in a row per lane, of up to `deep` rows; lanes and then warps go along the row while it lasts, then down."""
+    rows, columns = shape
+    held = max(rows * columns // ({lanes} * warps), 1)
+    each = min(most, columns, held)
+    below = min(deep, rows, held // each)
+    lanes = min(columns // each, {lanes})
+    beside = min(columns // (each * lanes), warps)
+    return gl.BlockedLayout([below, each], [{lanes} // lanes, lanes], [warps // beside, beside], [1, 0])
+'''
+    return RuleText("spread", text)
+
+
 def spread(lanes: int) -> RuleText:
-    """A blocked layout of an access."""
+    """A blocked layout of an access, whichever dimension has neighbours in memory."""
     text = f'''@gluon.constexpr_function
 def spread(shape, most, warps, order, deep=1):
     """Up to `most` elements in a row per lane, of up to `deep` rows; lanes and then warps go along the row while it lasts, then down."""
@@ -204,8 +241,8 @@ ROTATED = RuleText(
     "rotated",
     '''@gluon.constexpr_function
 def rotated(held, shape, vector, line, most):
-    """LDS for a tile whose lanes transposed what they `held`: vectors exchanged by XOR with the number of the column, up to `most`; columns
-    that fill a `line` of the banks together alike. Where lanes hold one row there is nothing to transpose or exchange."""
+    """LDS for a tile of which lanes store columns of the blocks that they `held`: vectors exchanged by XOR with the number of the column, up
+    to `most`; columns that fill a `line` of the banks together alike. Where lanes hold one row there is nothing to exchange."""
     down, along = held.order
     if held.size_per_thread[along] == 1:
         return gl.SwizzledSharedLayout(1, 1, 1, held.order)
@@ -259,7 +296,9 @@ __all__ = [
     "chained_cores",
     "direct_copy",
     "matrix_cores",
+    "second_cores",
     "spread",
     "spread_pairs",
+    "spread_rows",
     "wave_matrices",
 ]

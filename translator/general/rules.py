@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from translator.general.fitting import Fitting, Found, Sample, number, same_layout, sized
 from translator.general.rule_layouts import (
-    Bits,
     ByRule,
     ElementType,
     FirstOf,
@@ -22,6 +21,7 @@ from translator.general.rule_layouts import (
     OperandOfInstruction,
     Other,
     Plain,
+    SwizzledFor,
 )
 from translator.general.rule_texts import (
     PADDED_OPERAND,
@@ -30,6 +30,7 @@ from translator.general.rule_texts import (
     chained_cores,
     direct_copy,
     matrix_cores,
+    second_cores,
     wave_matrices,
 )
 from translator.general.tile_rules import (
@@ -170,7 +171,7 @@ def _products(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayo
         whole_rows = all(x.warps_per_cta[1] == 1 for x in layouts)  # type: ignore[attr-defined]
         paired = any(x.tiles_per_warp for x in layouts)  # type: ignore[attr-defined]
         rules = [matrix_cores(version, depths, transposed)]
-        rules += [chained_cores(version, depths, transposed, paired)] if whole_rows else []
+        rules += [(chained_cores if whole_rows else second_cores)(version, depths, transposed, paired)]
         for rule, sizes in itertools.product(rules, fitting.shapes(3)):
             yield ByRule(rule, (*map(number, sizes), fitting.num_warps))
 
@@ -206,12 +207,30 @@ def _padded_operands(fitting: Fitting, name: str, found: Found) -> Iterator[Gene
         given = [rule.at(sample.sizes) for sample in fitting.samples]
         if not all(layout is None or same_layout(layout, wanted) for layout, wanted in zip(given, layouts)):
             continue
-        left = [(s.sizes, wanted) for s, layout, wanted in zip(fitting.samples, given, layouts) if layout is None]
+        left = [(s, wanted) for s, layout, wanted in zip(fitting.samples, given, layouts) if layout is None]
         if not left:
             yield rule
-        elif (other := parametric(left)) is not None:
+        elif (other := _swizzled_for(operand, found[operand], left)) is not None:
             yield FirstOf(rule, other)
+        if left and (plain := parametric([(s.sizes, wanted) for s, wanted in left])) is not None:
+            yield FirstOf(rule, plain)
         yield from (FirstOf(rule, other) for other in _of_operand(fitting, operand, found, shape))
+
+
+def _swizzled_for(name: str, operand: GeneralLayout, samples: Sequence[tuple[Sample, Layout]]) -> SwizzledFor | None:
+    """What gives tiles whose vectors are as wide as what lanes read of an operand, where that is not the same everywhere."""
+    swizzled = [(sample, x) for sample, x in samples if isinstance(x, Swizzled) and not x.ctas]
+    if (
+        len(swizzled) < len(samples)
+        or len({x.order for _, x in swizzled}) > 1
+        or len({x.vec for _, x in swizzled}) == 1
+    ):
+        return None
+    if any(sample.layouts[name].k_width != x.vec for sample, x in swizzled):  # type: ignore[attr-defined]
+        return None
+    alike = fit([(sample.sizes, x.per_phase) for sample, x in swizzled])
+    phases = fit([(sample.sizes, x.max_phase) for sample, x in swizzled])
+    return SwizzledFor(name, operand, alike, phases, swizzled[0][1].order) if alike and phases else None
 
 
 def _swizzled_operands(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
@@ -285,7 +304,7 @@ def _direct_copies(fitting: Fitting, name: str, found: Found) -> Iterator[Genera
         shape = fitting.shape(shared)
         if shape is not None and all(isinstance(x, (Padded, Swizzled)) for x in fitting.of(shared)):
             for pointer in fitting.pointers(name):
-                yield ByRule(rule, (Other(shared, found[shared]), shape, Bits(pointer), fitting.num_warps))
+                yield ByRule(rule, (Other(shared, found[shared]), shape, ElementType(pointer), fitting.num_warps))
 
 
 _LINES = (32, 64, 128, 256)  # elements of a line of banks

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from translator.general.fitting import Fitting, Found, sized
 from translator.general.rule_layouts import ByBases, ByRule, GeneralLayout, Numbers, Other, Plain
 from translator.layout.formulas import Formula, Product
-from translator.general.rule_texts import ROTATED, TRANSPOSED, WIDE_STORE, spread, spread_pairs
+from translator.general.rule_texts import ROTATED, TRANSPOSED, WIDE_STORE, spread, spread_pairs, spread_rows
 from translator.ttgir.layouts import Blocked, Linear, Mfma
 from translator.ttgir.shared_layouts import SharedLinear, Swizzled
 
@@ -39,8 +39,15 @@ def spread_tiles(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralL
     order = orders.pop()
     most, deep = (max(x.size_per_thread[d] for x in layouts) for d in order)  # type: ignore[attr-defined]
     blocks = (Plain(deep),) if deep > 1 else ()
+    rule, in_order = (spread_rows, ()) if _all_by_rows(fitting) else (spread, (Plain(order),))
     for shape in _shapes(fitting):
-        yield ByRule(spread(fitting.lanes), (shape, Plain(most), fitting.num_warps, Plain(order), *blocks))
+        yield ByRule(rule(fitting.lanes), (shape, Plain(most), fitting.num_warps, *in_order, *blocks))
+
+
+def _all_by_rows(fitting: Fitting) -> bool:
+    """Whether no tile of the kernel is spread over lanes by its columns, so that one function does for all without being told."""
+    every = (layout for sample in fitting.samples for layout in sample.layouts.values())
+    return all(layout.order == (1, 0) for layout in every if isinstance(layout, Blocked) and layout.rank == 2)
 
 
 def _shapes(fitting: Fitting) -> Iterator[Numbers]:

@@ -9,7 +9,15 @@ from enum import Enum
 from translator.general.box import Point
 from translator.general.converted_texts import in_words_of
 from translator.general.detours import without_detours
-from translator.general.layout_roles import Classes, classes, loosened, roles, same_through_lds, told_apart
+from translator.general.layout_roles import (
+    Classes,
+    classes,
+    loosened,
+    roles,
+    same_through_lds,
+    stored_as_loaded,
+    told_apart,
+)
 from translator.general.ring_depth import RingDepth, STAGES_TRIED, with_stages
 from translator.memory.traced_launch import TracedLaunch
 from translator.rewrite.emitted import EmittedKernel
@@ -134,6 +142,7 @@ class Trials:
         self.loose, self.classes, self.own, self.found = state
 
     def _seen(self, traced: TracedLaunch) -> TracedLaunch:
+        traced = stored_as_loaded(traced)
         if self.loose is Loose.NOTHING:
             return traced
         if self.loose is Loose.PLACES:
@@ -169,10 +178,22 @@ class Trials:
     def good(self, point: Point) -> bool:
         return all(self.at(i, point) is not None for i in range(len(self.given)))
 
-    def _written(self, traced: TracedLaunch, i: int, known: EmittedKernel | None) -> EmittedKernel | None:
-        """A launch translated with its roles told apart, in the words of the one with number `i`; known: its translation without."""
+    def unmoved(self, i: int, point: Point) -> EmittedKernel | None:
+        """A launch for other sizes, with the deepest rings where `num_stages` says their depth, in which what moves from tile to tile
+        is as Triton's sizes alone have it."""
+        traced, depth = self.trace(i, point), self.tools.depth
+        if traced is not None and depth is not None and depth.ranges:
+            traced = self.tools.trace(with_stages(traced.spec, STAGES_TRIED[-1]))
+        return None if traced is None else self._written(traced, i, None, frozenset())
+
+    def _written(
+        self, traced: TracedLaunch, i: int, known: EmittedKernel | None, moved: Moved | None = None
+    ) -> EmittedKernel | None:
+        """A launch translated with its roles told apart, in the words of the one with number `i`; known: its translation without;
+        moved: instead of what moves in that."""
         apart, depth = told_apart(self._seen(traced), self.classes), self.tools.depth
-        emitted = known if apart is traced and known is not None else self.tools.write(apart, self.moved[i])
+        moved = self.moved[i] if moved is None else moved
+        emitted = known if apart is traced and known is not None else self.tools.write(apart, moved)
         if emitted is not None and self.loose is not Loose.NOTHING:
             emitted = without_detours(emitted)
         return emitted if depth is None or emitted is None else depth.taken_out(emitted, traced)

@@ -14,19 +14,25 @@ from translator.general.ring_depth import RingDepth
 from translator.general.rule_layouts import GeneralLayout
 from translator.general.rule_texts import RuleText
 from translator.layout.base_runs import ALONG, COLUMNS, DOWN, ROWS
-from translator.layout.formulas import CLAMP, ROOT
+from translator.layout.formulas import MAX, MIN, ROOT
 from translator.layout.size_range import in_words
 from translator.numbered import numbered
 from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.layout_constants import with_constants
 from translator.rewrite.unit import Synthesized
 
-# Triton's min and max make tensors of numbers in device code; these give numbers.
+# What is called in kernels in which the names of Python's functions stand for something else.
+_INSTEAD = {MIN: "lesser", MAX: "greater"}
 _FUNCTIONS = {
-    CLAMP: '''@gluon.constexpr_function
-def clamp(value, least, most=None):
-    """`value`, but no less than `least`, and no more than `most` where that is given."""
-    return max(value, least) if most is None else min(max(value, least), most)
+    "lesser": '''@gluon.constexpr_function
+def lesser(value, most):
+    """`value`, but no more than `most`."""
+    return value if value < most else most
+''',
+    "greater": '''@gluon.constexpr_function
+def greater(value, least):
+    """`value`, but no less than `least`."""
+    return value if value > least else least
 ''',
     ROOT: '''@gluon.constexpr_function
 def root(value):
@@ -78,13 +84,14 @@ class Spelled:
     def __call__(self, name: str) -> str:
         if name == self.warps:
             return "gl.num_warps()"
-        return self._of(Synthesized(name, _FUNCTIONS[name])) if name in _FUNCTIONS else name
+        own = _INSTEAD.get(name, name)
+        return self._of(Synthesized(own, _FUNCTIONS[own]), name) if own in _FUNCTIONS else name
 
     def rule(self, rule: RuleText) -> str:
-        return f"{rule.module}.{rule.name}" if rule.module else self._of(Synthesized(rule.name, rule.text))
+        return f"{rule.module}.{rule.name}" if rule.module else self._of(Synthesized(rule.name, rule.text), rule.name)
 
-    def _of(self, function: Synthesized) -> str:
-        return next((name for name, known in self.functions.items() if known == function), function.name)
+    def _of(self, function: Synthesized, plain: str) -> str:
+        return next((name for name, known in self.functions.items() if known == function), plain)
 
 
 def named_functions(
@@ -92,12 +99,15 @@ def named_functions(
     more: Iterable[str],
     taken: Set[str],
     known: Mapping[str, Synthesized] = MappingProxyType({}),
+    shadowed: Set[str] = frozenset(),
 ) -> dict[str, Synthesized]:
     """The functions that layouts call, each by a name that is its own. more: other functions of this module that are called; known:
-    those of other texts of the kernel, by their names."""
+    those of other texts of the kernel, by their names. shadowed: names that stand for something else in the kernel than in Python.
+    """
     rules = (rule for layout in layouts for rule in layout.rules if not rule.module)
     texts = dict.fromkeys(Synthesized(rule.name, rule.text) for rule in rules)
     names = frozenset(more).union(*(layout.functions for layout in layouts))
+    names = {_INSTEAD.get(name, name) for name in names if name not in _INSTEAD or name in shadowed}
     texts |= dict.fromkeys(Synthesized(name, _FUNCTIONS[name]) for name in names)
     out: dict[str, Synthesized] = {}
     for function in sorted(texts, key=lambda function: (function.name, function.text)):
@@ -125,7 +135,9 @@ def as_written(
     base, layouts = general.emitted, general.layouts
     laid_out, fn = base.kernel.laid_out, base.kernel.fn
     taken = words_of(fn.file_name or "", fn.src)
-    spelled = Spelled(warps, named_functions(layouts.values(), () if depth is None else (CLAMP,), taken, known))
+    shadowed = laid_out.function.bound | fn.__globals__.keys()
+    more = () if depth is None else (MIN,)
+    spelled = Spelled(warps, named_functions(layouts.values(), more, taken, known, shadowed))
     added = () if depth is None else (depth.definition(general.rings, spelled),)
     depths = tuple(d for d in laid_out.depths if depth is None or not depth.implies(d, general.rings, region.bounds))
     constants = tuple((name, layout.written(spelled)) for name, layout in layouts.items())

@@ -1,7 +1,7 @@
 """Entries of layouts as functions of a launch's sizes: products of powers of two within bounds.
 
 Triton's passes derive an entry by multiplying and dividing tile sizes, warps and lanes, and by keeping the result within bounds; so
-an entry is `clamp(c * P, least, most)`, where P is a product of sizes with exponents -1, 0 and 1, and `most` a number or a size
+an entry is `min(max(c * P, least), most)`, where P is a product of sizes with exponents -1, 0 and 1, and `most` a number or a size
 times a number. All are powers of two. `fit` finds the simplest such function that gives every sample.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 Sizes = Mapping[str, int]
-ROOT, CLAMP = "root", "clamp"
+ROOT, MIN, MAX = "root", "min", "max"
 MOST_POWER = 12  # of two, by which a product is multiplied or divided under a root
 
 
@@ -42,9 +42,29 @@ class Product:
         return f"{spelled(ROOT)}({whole})" if self.root else whole
 
 
+def sum_text(products: Sequence[Product], spelled: Callable[[str], str]) -> str:
+    """Several products added up, as Python, what they share written once: `2 * BLOCK_K * (BLOCK_M + BLOCK_N)`."""
+    first, *others = products
+    exponents = tuple(e for e in first.exponents if all(e in other.exponents for other in others))
+    shared = Product(min(product.power for product in products), exponents)
+    left = [
+        Product(product.power - shared.power, tuple(e for e in product.exponents if e not in exponents))
+        for product in products
+    ]
+    plain = not any(product.root or product.power < 0 or _has_divisors(product) for product in products)
+    if not plain or shared == Product(0) or len(set(left)) == 1 < len(left):
+        return " + ".join(product.text(spelled) for product in products)
+    rest = " + ".join(product.text(spelled) for product in left)
+    return shared.text(spelled) if rest == "1" else f"{shared.text(spelled)} * ({rest})"
+
+
+def _has_divisors(product: Product) -> bool:
+    return any(exponent < 0 for _, exponent in product.exponents)
+
+
 @dataclass(frozen=True)
 class Formula:
-    """`clamp(value, least, most)`; least and most: None where they do not matter. Least is a number."""
+    """`min(max(value, least), most)`; least and most: None where they do not matter. Least is a number."""
 
     value: Product
     least: int | None = None
@@ -64,22 +84,23 @@ class Formula:
     @property
     def functions(self) -> frozenset[str]:
         """The functions that the text calls."""
-        return frozenset([CLAMP] * self.is_bounded + [ROOT] * self.value.root)
+        bounds = [MAX] * (self.least is not None) + [MIN] * (self.most is not None)
+        return frozenset(bounds + [ROOT] * self.value.root)
 
     @property
     def is_bounded(self) -> bool:
         return self.least is not None or self.most is not None
 
     def text(self, spelled: Callable[[str], str] = str) -> str:
-        """As Python; spelled: how a size is written, and a function that keeps a value within bounds."""
-        value, least, most = self.value.text(spelled), self.least, self.most and self.most.text(spelled)
-        return clamped(spelled, value, None if least is None else str(least), most) if self.is_bounded else value
+        """As Python; spelled: how sizes and functions are written."""
+        text = self.value.text(spelled)
+        text = text if self.least is None else f"{spelled(MAX)}({text}, {self.least})"
+        return text if self.most is None else no_more_than(self.most.text(spelled), text, spelled)
 
 
-def clamped(spelled: Callable[[str], str], value: str, least: str | None, most: str | None) -> str:
-    """The call that keeps an entry, which is 1 or more, within bounds that are None where they do not matter: `clamp(N // 64, 1)`."""
-    bounds = [least or "1"] + ([] if most is None else [most])
-    return f"{spelled(CLAMP)}({', '.join([value, *bounds])})"
+def no_more_than(most: str, value: str, spelled: Callable[[str], str]) -> str:
+    """The call that keeps an entry below a bound: `min(N // 64, 8)`."""
+    return f"{spelled(MIN)}({value}, {most})"
 
 
 def fit(samples: Sequence[tuple[Sizes, int]]) -> Formula | None:
@@ -208,4 +229,4 @@ def _log(number: int) -> int:
     return number.bit_length() - 1
 
 
-__all__ = ["CLAMP", "Formula", "Product", "ROOT", "Sizes", "clamped", "fit"]
+__all__ = ["Formula", "MAX", "MIN", "Product", "ROOT", "Sizes", "fit", "no_more_than", "sum_text"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from translator.layout.formulas import Product, Sizes
+from translator.layout.formulas import Product, Sizes, sum_text
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class SizeRange:
         """As Python; spelled: how a size is written."""
         if self.least == self.most:
             return f"{spelled(self.name)} == {self.least}"
-        least = f"{self.least} <= {spelled(self.name)} and " if self.least > 1 else ""
+        least = f"{self.least} <= " if self.least > 1 else ""
         return f"{least}{spelled(self.name)} <= {self.most}"
 
 
@@ -64,7 +64,7 @@ class RatioBound:
 
 @dataclass(frozen=True)
 class RoomBound:
-    """LDS has room for `slots` of tiles that take `products` bytes each: `2 * (2 * BLOCK_M * BLOCK_K) <= 65536`."""
+    """LDS has room for `slots` of tiles that take `products` bytes each: `2 * (2 * BLOCK_K * (BLOCK_M + BLOCK_N)) <= 65536`."""
 
     products: tuple[Product, ...]
     slots: int
@@ -78,7 +78,7 @@ class RoomBound:
         return self.slots * sum(2 ** product.log(sizes) for product in self.products) <= self.room
 
     def condition(self, spelled: Callable[[str], str]) -> str:
-        whole = " + ".join(product.text(spelled) for product in self.products)
+        whole = sum_text(self.products, spelled)
         return f"{self.slots} * ({whole}) <= {self.room}" if self.slots > 1 else f"{whole} <= {self.room}"
 
     def __str__(self) -> str:

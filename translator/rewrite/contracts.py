@@ -31,6 +31,7 @@ _UNTRANSLATED = "was in no translated launch"
 # Layouts that fit one element type only, and those that fit one shape only.
 _MATRIX = frozenset(("DotOperandLayout", "AMDMFMALayout", "AMDWMMALayout"))
 _SHAPED = _MATRIX | {"DistributedLinearLayout", "PaddedSharedLayout", "SharedLinearLayout"}
+_OPTIONS = ("num_warps", "num_stages")  # sizes that are no tile sizes
 # Calls that take a shape, which may be written out as numbers.
 _TAKE_SHAPES = frozenset(("gl.zeros", "gl.full", "gl.reshape", "gl.allocate_shared_memory"))
 # Calls whose arguments give shapes.
@@ -227,7 +228,11 @@ def within(kernel: str, limits: Sequence[SizeRange | Bound]) -> list[str]:
     """The statement that refuses sizes outside the ranges and bounds that layouts were tried for."""
     if not limits:
         return []
-    tests = [f"({test})" if " and " in test and len(limits) > 1 else test for test in conditions(limits)]
+    options = [limit for limit in limits if isinstance(limit, SizeRange) and limit.name in _OPTIONS]
+    tiles = [limit for limit in limits if isinstance(limit, SizeRange) and limit not in options]
+    groups = [tiles, options, *([limit] for limit in limits if not isinstance(limit, SizeRange))]
+    tests = [" and ".join(conditions(group)) for group in groups if group]
+    tests = [f"({test})" if " and " in test and len(tests) > 1 else test for test in tests]
     message = f"{kernel} is translated for {in_words(limits)}"
     return [f"gl.static_assert({' and '.join(tests)}, {quoted(message)})"]
 
