@@ -75,6 +75,17 @@ def test_a_product_that_is_none_for_other_sizes_is_another_text():
     assert dict(in_words_of(own, other).kernel.laid_out.constants) == {"mma": WIDE}
 
 
+def test_what_is_stored_may_lie_as_its_product_does():
+    """Whether lanes exchange columns before they store follows from sizes; there is a product in both."""
+    layouts = {"mma": MMA, "a_operand": LAYOUTS["a_operand"], "load": ROWS, "store": ROWS}
+    text = "gl.convert_layout(mfma(gl.convert_layout(x, a_operand), y, gl.zeros([4], gl.float32, mma)), store)"
+    own = emitted(text, **layouts)
+    other = emitted(text.replace("y,", "gl.convert_layout(y, load),"), **layouts | {"store": MMA})
+    assert dict(in_words_of(own, other).kernel.laid_out.constants)["store"] == MMA
+    other = emitted(text.replace("y,", "gl.convert_layout(y, load),"), **layouts | {"mma": ROWS})
+    assert in_words_of(own, other) is None
+
+
 @pytest.mark.parametrize(
     "text, wanted",
     [

@@ -377,3 +377,29 @@ def test_an_instruction_that_no_translation_has_is_a_doubt(monkeypatch):
         layout = SimpleNamespace(at=lambda _, depth=depth: Mfma(4, (16, 16, depth), True, (2, 2)))
         sampled.forget()
         assert sampled._doubtful({"mma": layout}, (64, 4)) is doubtful
+
+
+SCATTERED = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def scattered(x_ptr, rows_ptr, out_ptr, n, stride: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    m, j = tl.program_id(0) * M + tl.arange(0, M), tl.program_id(1) * N + tl.arange(0, N)
+    rows = tl.load(rows_ptr + m, mask=m < n, other=0)
+    x = tl.load(x_ptr + m[:, None] * stride + j[None, :], mask=(m[:, None] < n) & (j[None, :] < stride), other=0.0)
+    offsets = rows[:, None] * stride + j[None, :]
+    tl.atomic_add(out_ptr + offsets, x, mask=(m[:, None] < n) & (j[None, :] < stride))
+"""
+
+
+@pytest.mark.slow
+def test_of_indices_made_of_a_loaded_row_the_row_is_moved(tmp_path, monkeypatch):
+    """A tile of indices would take LDS for all of its elements, which sizes that the kernel holds for may not have."""
+    monkeypatch.setattr("translator.general.general_kernels.EXTENSIONS", 0)
+    monkeypatch.setattr("translator.general.other_texts.MOST_TEXTS", 0)
+    signature = {"x_ptr": "*bf16", "rows_ptr": "*i64", "out_ptr": "*bf16", "n": "i32"}
+    spec = launch("scattered", signature, {"stride": 512, "M": 128, "N": 128})
+    text = translate(tmp_path, SCATTERED, spec, target="gfx950", general=True).text
+    assert "gl.convert_layout(offsets, " not in text
+    assert re.search(r"gl.convert_layout\(rows, gl.SliceLayout\(1, \w+\)\)\[:, None\] \* stride", text)
