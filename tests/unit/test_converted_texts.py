@@ -91,17 +91,19 @@ def test_what_is_stored_may_lie_as_its_product_does():
     [
         ("gl.convert_layout(gl.convert_layout(x, a), b)", "gl.convert_layout(x, b)"),
         ("gl.convert_layout(gl.permute(gl.convert_layout(x, a), [1, 0]), b)", "gl.convert_layout(gl.permute(x, [1, 0]), b)"),
+        ("gl.convert_layout(gl.convert_layout(x, a).T, b)", "gl.convert_layout(x.T, b)"),
         ("gl.convert_layout(gl.reshape(gl.convert_layout(x, a), (8, 1)), b)", "gl.convert_layout(gl.reshape(x, (8, 1)), b)"),
         ("gl.convert_layout(gl.convert_layout(x, a) * gl.convert_layout(y, a), b)", "gl.convert_layout(x, b) * gl.convert_layout(y, b)"),
         (
             "gl.sum(gl.convert_layout(gl.convert_layout(x, a) * gl.convert_layout(y, a), b), axis=1)",
             "gl.sum(gl.convert_layout(x, b) * gl.convert_layout(y, b), axis=1)",
         ),
+        ("gl.convert_layout(gl.convert_layout(x + y, a).T, b)", "gl.convert_layout((x + y).T, b)"),
         ("gl.convert_layout(gl.sum(gl.convert_layout(x, a), 1), b)", None),  # a sum is no arithmetic of single elements
         ("gl.convert_layout(gl.convert_layout(x, a) + y, b) + gl.convert_layout(y, a)", None),  # is converted for something else too
         ("gl.convert_layout(gl.convert_layout(x, mma) * 2, a_operand)", None),  # operands have elements several times
     ],
-    ids=["twice", "transposed", "reshaped", "product", "argument", "sum", "elsewhere", "operand"],
+    ids=["twice", "transposed", "T", "reshaped", "product", "argument", "T-of-sum", "sum", "elsewhere", "operand"],
 )  # fmt: skip
 def test_values_go_straight_to_where_they_are_used(text, wanted):
     found = without_detours(emitted(text))
