@@ -99,7 +99,9 @@ def _layouts_by_name(mine: LaidOut, theirs: LaidOut, exact: bool) -> dict[str, L
             out[name] = operands.pop() if len(operands) == 1 else known.get(name)
     found = {name: layout for name, layout in out.items() if layout is not None}
     # What is stored after a product may lie in its layout or not; the product itself has matrix cores in both, or in neither.
-    products = {x.parent for x in given.values() if isinstance(x, DotOperand)} or set(filter(_has_cores, given.values()))
+    products = {x.parent for x in given.values() if isinstance(x, DotOperand)} or set(
+        filter(_has_cores, given.values())
+    )
     if len(found) < len(given) or any(_has_cores(found[n]) != _has_cores(x) for n, x in given.items() if x in products):
         return None
     return {name: found[name] for name in given}
