@@ -75,22 +75,35 @@ def test_a_product_that_is_none_for_other_sizes_is_another_text():
     assert dict(in_words_of(own, other).kernel.laid_out.constants) == {"mma": WIDE}
 
 
+def test_what_is_stored_may_lie_as_its_product_does():
+    """Whether lanes exchange columns before they store follows from sizes; there is a product in both."""
+    layouts = {"mma": MMA, "a_operand": LAYOUTS["a_operand"], "load": ROWS, "store": ROWS}
+    text = "gl.convert_layout(mfma(gl.convert_layout(x, a_operand), y, gl.zeros([4], gl.float32, mma)), store)"
+    own = emitted(text, **layouts)
+    other = emitted(text.replace("y,", "gl.convert_layout(y, load),"), **layouts | {"store": MMA})
+    assert dict(in_words_of(own, other).kernel.laid_out.constants)["store"] == MMA
+    other = emitted(text.replace("y,", "gl.convert_layout(y, load),"), **layouts | {"mma": ROWS})
+    assert in_words_of(own, other) is None
+
+
 @pytest.mark.parametrize(
     "text, wanted",
     [
         ("gl.convert_layout(gl.convert_layout(x, a), b)", "gl.convert_layout(x, b)"),
         ("gl.convert_layout(gl.permute(gl.convert_layout(x, a), [1, 0]), b)", "gl.convert_layout(gl.permute(x, [1, 0]), b)"),
+        ("gl.convert_layout(gl.convert_layout(x, a).T, b)", "gl.convert_layout(x.T, b)"),
         ("gl.convert_layout(gl.reshape(gl.convert_layout(x, a), (8, 1)), b)", "gl.convert_layout(gl.reshape(x, (8, 1)), b)"),
         ("gl.convert_layout(gl.convert_layout(x, a) * gl.convert_layout(y, a), b)", "gl.convert_layout(x, b) * gl.convert_layout(y, b)"),
         (
             "gl.sum(gl.convert_layout(gl.convert_layout(x, a) * gl.convert_layout(y, a), b), axis=1)",
             "gl.sum(gl.convert_layout(x, b) * gl.convert_layout(y, b), axis=1)",
         ),
+        ("gl.convert_layout(gl.convert_layout(x + y, a).T, b)", "gl.convert_layout((x + y).T, b)"),
         ("gl.convert_layout(gl.sum(gl.convert_layout(x, a), 1), b)", None),  # a sum is no arithmetic of single elements
         ("gl.convert_layout(gl.convert_layout(x, a) + y, b) + gl.convert_layout(y, a)", None),  # is converted for something else too
         ("gl.convert_layout(gl.convert_layout(x, mma) * 2, a_operand)", None),  # operands have elements several times
     ],
-    ids=["twice", "transposed", "reshaped", "product", "argument", "sum", "elsewhere", "operand"],
+    ids=["twice", "transposed", "T", "reshaped", "product", "argument", "T-of-sum", "sum", "elsewhere", "operand"],
 )  # fmt: skip
 def test_values_go_straight_to_where_they_are_used(text, wanted):
     found = without_detours(emitted(text))

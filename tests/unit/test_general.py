@@ -66,12 +66,12 @@ def test_layouts_are_formulas_of_the_launch(tmp_path):
     result = made(tmp_path, scale())
     bits = "128 // x_ptr.dtype.element_ty.primitive_bitwidth"
     assert f"[min(max(BLOCK // (64 * gl.num_warps()), 1), {bits})]" in result.text and "num_warps=4" not in result.text
-    assert "64 <= BLOCK <= 16384 and gl.num_warps() <= 16" in " ".join(result.text.split())
-    assert any("holds for BLOCK 64 to 16384, num_warps 1 to 16" in note for note in result.notes)
+    assert "8 <= BLOCK <= 65536 and gl.num_warps() <= 16" in " ".join(result.text.split())
+    assert any("holds for BLOCK 8 to 65536, num_warps 1 to 16" in note for note in result.notes)
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("block, warps", slow_but([(64, 16), (512, 2), (64, 1), (4096, 8), (16384, 1)]))
+@pytest.mark.parametrize("block, warps", slow_but([(64, 16), (512, 2), (8, 2), (4096, 8), (16384, 1)]))
 def test_the_text_is_right_for_other_sizes(tmp_path, block, warps):
     spec = scale()
     other = scale(block=block, warps=warps)
@@ -83,8 +83,8 @@ def test_the_text_is_right_for_other_sizes(tmp_path, block, warps):
 @pytest.mark.compile
 def test_sizes_outside_are_refused_by_name(tmp_path):
     text = made(tmp_path, scale()).text
-    with pytest.raises(TranslationError, match="BLOCK 64 to 16384"):
-        compiled(tmp_path, text, scale(block=32))
+    with pytest.raises(TranslationError, match="BLOCK 8 to 65536"):
+        compiled(tmp_path, text, scale(block=4))
 
 
 @pytest.mark.slow
@@ -118,10 +118,10 @@ def test_launches_of_several_element_types_have_one_formula(tmp_path):
 def test_the_least_and_the_greatest_sizes_are_launches_to_be_checked(tmp_path):
     outcomes = made(tmp_path, scale()).outcomes
     assert [o.spec.id for o in outcomes] == [
-        "scale", "scale with BLOCK=64, num_warps=1", "scale with BLOCK=16384, num_warps=16",
+        "scale", "scale with BLOCK=8, num_warps=1", "scale with BLOCK=65536, num_warps=16",
         "scale with x_ptr, y_ptr fp16", "scale with x_ptr, y_ptr bf16",
     ]  # fmt: skip
-    assert outcomes[1].spec.constexprs == {"BLOCK": 64} and outcomes[1].spec.options["num_warps"] == 1
+    assert outcomes[1].spec.constexprs == {"BLOCK": 8} and outcomes[1].spec.options["num_warps"] == 1
 
 
 def test_a_name_of_the_source_is_left_to_it(tmp_path):
@@ -220,7 +220,7 @@ def test_where_formulas_give_no_layout_the_kernel_is_translated(tmp_path, monkey
 
     monkeypatch.setattr(sampled_layouts, "is_complete", complete)
     result = made(tmp_path, scale())
-    assert len(asked) > 1 and any("holds for BLOCK 64 to 16384" in note for note in result.notes)
+    assert len(asked) > 1 and any("holds for BLOCK 8 to 65536" in note for note in result.notes)
 
 
 def test_what_is_said_of_several_layouts_in_a_row_is_said_once():
@@ -287,7 +287,7 @@ def test_a_wrong_formula_ends_the_range(tmp_path, monkeypatch):
 
     monkeypatch.setattr(rules.Fitting, "gives", up_to_2048)
     result = made(tmp_path, scale())
-    assert any("BLOCK 64 to 2048" in note for note in result.notes), result.notes
+    assert any("BLOCK 8 to 2048" in note for note in result.notes), result.notes
 
 
 @pytest.mark.slow
@@ -302,7 +302,7 @@ def test_what_a_far_end_spoils_is_given_up_first(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Trials, "at", with_another_text)
     (note,) = [note for note in made(tmp_path, scale()).notes if "holds for" in note]
-    assert "BLOCK 64 to 4096, num_warps 1 to 16" in note, note
+    assert "BLOCK 8 to 4096, num_warps 1 to 16" in note, note
 
 
 def test_a_size_of_which_bounds_speak_is_told_though_it_has_one_value(tmp_path, monkeypatch):
@@ -353,7 +353,7 @@ def test_greatest_sizes_that_fit_neither_are_no_refusal():
     from translator.project.translate_run import CheckedLaunch, _passed_over
     from translator.request import LaunchOutcome, TranslateRequest
 
-    own, most = scale(), replace(scale(), id="scale with BLOCK=16384, num_warps=16")
+    own, most = scale(), replace(scale(), id="scale with BLOCK=65536, num_warps=16")
     checked = [
         CheckedLaunch(LaunchOutcome(own, "translated"), "translated"),
         CheckedLaunch(LaunchOutcome(most, "translated"), "refused", (Diagnostic("lds", "needs 90 KiB of LDS"),)),
@@ -377,3 +377,29 @@ def test_an_instruction_that_no_translation_has_is_a_doubt(monkeypatch):
         layout = SimpleNamespace(at=lambda _, depth=depth: Mfma(4, (16, 16, depth), True, (2, 2)))
         sampled.forget()
         assert sampled._doubtful({"mma": layout}, (64, 4)) is doubtful
+
+
+SCATTERED = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def scattered(x_ptr, rows_ptr, out_ptr, n, stride: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    m, j = tl.program_id(0) * M + tl.arange(0, M), tl.program_id(1) * N + tl.arange(0, N)
+    rows = tl.load(rows_ptr + m, mask=m < n, other=0)
+    x = tl.load(x_ptr + m[:, None] * stride + j[None, :], mask=(m[:, None] < n) & (j[None, :] < stride), other=0.0)
+    offsets = rows[:, None] * stride + j[None, :]
+    tl.atomic_add(out_ptr + offsets, x, mask=(m[:, None] < n) & (j[None, :] < stride))
+"""
+
+
+@pytest.mark.slow
+def test_of_indices_made_of_a_loaded_row_the_row_is_moved(tmp_path, monkeypatch):
+    """A tile of indices would take LDS for all of its elements, which sizes that the kernel holds for may not have."""
+    monkeypatch.setattr("translator.general.general_kernels.EXTENSIONS", 0)
+    monkeypatch.setattr("translator.general.other_texts.MOST_TEXTS", 0)
+    signature = {"x_ptr": "*bf16", "rows_ptr": "*i64", "out_ptr": "*bf16", "n": "i32"}
+    spec = launch("scattered", signature, {"stride": 512, "M": 128, "N": 128})
+    text = translate(tmp_path, SCATTERED, spec, target="gfx950", general=True).text
+    assert "gl.convert_layout(offsets, " not in text
+    assert re.search(r"gl.convert_layout\(rows, gl.SliceLayout\(1, \w+\)\)\[:, None\] \* stride", text)

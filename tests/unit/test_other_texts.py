@@ -55,7 +55,7 @@ def test_each_text_serves_its_sizes(tmp_path, one_text_for_each_number_of_warps)
         assert answer["status"] == "validated", answer
     with pytest.raises(TranslationError) as refused:
         lower_file(str(output), spec(1024, 16), TARGET)
-    assert "scale is translated for BLOCK 64 to 16384, num_warps=4; or for BLOCK" in str(refused.value)
+    assert "scale is translated for BLOCK 8 to 65536, num_warps=4; or for BLOCK" in str(refused.value)
 
 
 def test_what_the_text_of_the_launch_holds_for_has_no_other(tmp_path):

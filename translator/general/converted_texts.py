@@ -97,13 +97,19 @@ def _layouts_by_name(mine: LaidOut, theirs: LaidOut, exact: bool) -> dict[str, L
         if name not in out:
             operands = {p.parent for n, x in given.items() if isinstance(x, DotOperand) and x.parent == layout and isinstance(p := out.get(n), DotOperand)}  # fmt: skip
             out[name] = operands.pop() if len(operands) == 1 else known.get(name)
-    alike = {name: layout for name, layout in out.items() if layout is not None and _same_kind(layout, given[name])}
-    return {name: alike[name] for name in given} if len(alike) == len(given) else None
+    found = {name: layout for name, layout in out.items() if layout is not None}
+    # What is stored after a product may lie in its layout or not; the product itself has matrix cores in both, or in neither.
+    products = {x.parent for x in given.values() if isinstance(x, DotOperand)} or set(
+        filter(_has_cores, given.values())
+    )
+    if len(found) < len(given) or any(_has_cores(found[n]) != _has_cores(x) for n, x in given.items() if x in products):
+        return None
+    return {name: found[name] for name in given}
 
 
-def _same_kind(one: Layout, other: Layout) -> bool:
-    """Whether both are of a product, or neither: what has no matrix cores for some sizes is another kernel there."""
-    return isinstance(one, (Mfma, Wmma)) == isinstance(other, (Mfma, Wmma))
+def _has_cores(layout: Layout) -> bool:
+    """Whether a product in a layout has matrix cores: what has none for some sizes is another kernel there."""
+    return isinstance(layout, (Mfma, Wmma))
 
 
 def _pairs(mine: cst.CSTNode, theirs: cst.CSTNode) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
     gl.convert_layout(gl.convert_layout(x, a), b)                           ->  gl.convert_layout(x, b)
     gl.convert_layout(gl.permute(gl.convert_layout(x, a), [1, 0]), b)       ->  gl.convert_layout(gl.permute(x, [1, 0]), b)
+    gl.convert_layout(gl.convert_layout(x, a).T, b)                         ->  gl.convert_layout(x.T, b)
     gl.convert_layout(gl.reshape(gl.convert_layout(x, a), (N, 1)), b)       ->  gl.convert_layout(gl.reshape(x, (N, 1)), b)
     gl.convert_layout(gl.convert_layout(x, a) * gl.convert_layout(y, a), b) ->  gl.convert_layout(x, b) * gl.convert_layout(y, b)
 
@@ -75,11 +76,20 @@ def _straight(node: cst.CSTNode) -> cst.CSTNode | None:
         elif called(value) in _OF_ANY_LAYOUT and is_conversion(value.args[0].value):
             first = value.args[0]
             value = value.with_changes(args=[first.with_changes(value=first.value.args[0].value), *value.args[1:]])
+        elif isinstance(value, cst.Attribute) and value.attr.value == "T" and is_conversion(value.value):
+            value = value.with_changes(value=_primary(value.value.args[0].value))
         else:
             break
     value = mapped(value, _straight)
     old = node.args[0]  # type: ignore[attr-defined]
     return node if value is old.value else node.with_changes(args=[old.with_changes(value=value), node.args[1]])  # type: ignore[attr-defined]
+
+
+def _primary(value: cst.BaseExpression) -> cst.BaseExpression:
+    """An expression of which an attribute may be taken: in parentheses where it needs them."""
+    if value.lpar or isinstance(value, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)):
+        return value
+    return value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
 
 
 def _instead(laid_out: LaidOut) -> dict[str, str]:

@@ -47,7 +47,8 @@ NO_FORMULA = "no formula gives its layouts for other sizes"
 NEW_CORNERS, NEW_INSIDE = 4, 2  # what is tried of a range that is doubled, at its ends and anywhere in it
 MOST_BOUNDINGS = 4  # how often bounds are found anew for a range that is doubled
 OF_OTHER_TYPES = 8  # what is tried of another element type, anywhere in a range
-EXTENSIONS = 3  # how often a range is doubled each way beyond the neighbours
+EXTENSIONS = 3  # how often a range of `EXTENDED` sizes is doubled each way beyond the neighbours; one of fewer as many times in all
+EXTENDED = 4  # tile sizes of a product, and its warps
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def general_layouts(
     ids = [g.spec.id for g in search.given]
     unlike = tuple(point for _, point in sorted(search.layouts.unlike) if region.holds(point))
     checked = [search.checked(i, region) for i in range(len(ids))]
-    every = with_either(checked, search.trials, region, lanes)
+    every = with_either(checked, search.trials, region, search.layouts.lanes)
     return region, {id: GeneralLayouts(emitted, layouts, rings, unlike) for id, emitted in zip(ids, every)}
 
 
@@ -276,11 +277,12 @@ class _Search:
     def extended(self, region: Region, layouts: Layouts) -> list[tuple[Region, Layouts]]:
         """The region, and ever wider ones: doubled each way while formulas give what is translated for some of the new sizes.
 
-        All sizes grow by turns: one at its far end may have layouts that let no other size grow.
+        All sizes grow by turns: one at its far end may have layouts that let no other size grow. Fewer sizes take more turns, for
+        as many translations.
         """
         out = [(region, layouts)]
         ways = [(i, grow) for i in range(len(region.box)) for grow in (doubled, halved)]
-        for _ in range(EXTENSIONS):
+        for _ in range(max(EXTENSIONS, EXTENSIONS * EXTENDED // len(region.box))):
             for i, grow in list(ways):
                 wider = grow(region.box[i], self.limits[i])
                 found = None if wider is None else self._wider(region, (*region.box[:i], wider, *region.box[i + 1 :]))

@@ -93,18 +93,23 @@ def outer_product(facts: FunctionFacts, held: Container[ast.AST], staged: Contai
     return not (facts.kernel.target.has_few_registers and _read_in_branch(facts, node))
 
 
-def of_rows(facts: FunctionFacts, is_cheap: Cheap, node: ast.AST) -> bool:
-    """Whether `node` is index or mask arithmetic on `x[:, None]` and what costs nothing: of the row `x` less is moved.
+def of_rows(facts: FunctionFacts, is_cheap: Cheap, node: ast.AST, whole: TensorFact | None = None) -> bool:
+    """Whether `node` is index or mask arithmetic on `x[:, None]` and what costs nothing: of the row `x` less is moved. whole: the result
+    that it is a part of, where it is.
 
     gl.convert_layout(valid[:, None] & (n[None, :] < N), l)     ->      gl.convert_layout(valid, rows)[:, None] & (n[None, :] < N)
+    gl.convert_layout(row[:, None] * stride + n[None, :], l)    ->      gl.convert_layout(row, rows)[:, None] * stride + n[None, :]
     """
     fact = facts.tensor(node)
     if fact is None or fact.is_pointer or not fact.dtype.startswith(("int", "uint")):
         return False
     if not isinstance(node, ELEMENTWISE_NODES) or isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
         return False
+    whole = whole or fact
     children = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
-    return all(is_cheap(child) or of_rows(facts, is_cheap, child) or _is_row(facts, child, fact) for child in children)
+    return all(
+        is_cheap(child) or of_rows(facts, is_cheap, child, whole) or _is_row(facts, child, whole) for child in children
+    )
 
 
 def _is_row(facts: FunctionFacts, node: ast.expr, result: TensorFact) -> bool:
