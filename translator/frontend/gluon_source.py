@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from triton._C.libtriton import ir, passes
-from triton.compiler.compiler import make_backend
 from triton.experimental.gluon._runtime import GluonASTSource
 
-from translator.frontend.offline import offline_target
+from translator.frontend.offline import FrontEnd, offline_target
 from translator.frontend.trace import Trace, trace_source
 from translator.source.compile_arguments import compile_arguments
 from translator.source.launch_spec import LaunchSpec
@@ -24,15 +23,9 @@ def gluon_module(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> Modul
     arguments = compile_arguments(spec, fn, load_jit)
     source = GluonASTSource(fn, arguments.signature, arguments.constexprs, arguments.attrs)
     with offline_target(target) as gpu:
-        backend = make_backend(gpu)
-        options = backend.parse_options(dict(spec.options))
-        context = ir.context()
-        ir.load_dialects(context)
-        backend.load_dialects(context)
-        module = source.make_ir(
-            gpu, options, backend.get_codegen_implementation(options), backend.get_module_map(), context
-        )
-        manager = ir.pass_manager(context)
+        front_end = FrontEnd.of(gpu, spec.options)
+        module = front_end.module(source)
+        manager = ir.pass_manager(front_end.context)
         passes.common.add_inliner(manager)
         passes.common.add_sccp(manager)
         passes.common.add_cse(manager)

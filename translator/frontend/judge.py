@@ -14,12 +14,11 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from triton.compiler import ASTSource
-from triton.compiler.compiler import make_backend
 from triton.compiler.errors import CompilationError
 
 from translator.diagnostics import TranslationError
 from translator.frontend import trace
-from translator.frontend.offline import offline_target
+from translator.frontend.offline import FrontEnd, offline_target
 from translator.frontend.triton_passes import run_ttir_passes
 from translator.source.compile_arguments import compile_arguments
 from translator.source.derive.launch_verdict import Branch, Verdict
@@ -104,8 +103,8 @@ def judged(loaded: LoadedKernel, spec: LaunchSpec, target: str) -> Verdict:
     source = ASTSource(loaded.fn, arguments.signature, arguments.constexprs, arguments.attrs)
     with offline_target(target) as gpu, trace._tracing() as session:
         try:
-            module, context, options = _ir(source, gpu, dict(spec.options))
-            run_ttir_passes(module, options)
+            front_end = FrontEnd.of(gpu, spec.options)
+            run_ttir_passes(front_end.module(source), front_end.options)
         except CompilationError as error:
             return _refused(loaded, error, session)
         except (
@@ -119,20 +118,7 @@ def judged(loaded: LoadedKernel, spec: LaunchSpec, target: str) -> Verdict:
         ) as error:
             # What the front end itself stumbles over; the reason is in its message, if anywhere.
             return Verdict(False, f"{type(error).__name__}: {error}".strip(), progress=session._ident)
-    del context
     return Verdict(True, progress=session._ident, branches=_branches(session.frames))
-
-
-def _ir(source: Any, gpu: Any, options: dict) -> tuple[Any, Any, Any]:
-    from triton._C.libtriton import ir
-
-    backend = make_backend(gpu)
-    parsed = backend.parse_options(options)
-    context = ir.context()
-    ir.load_dialects(context)
-    backend.load_dialects(context)
-    codegen, modules = backend.get_codegen_implementation(parsed), backend.get_module_map()
-    return source.make_ir(gpu, parsed, codegen, modules, context), context, parsed
 
 
 def _refused(loaded: LoadedKernel, error: CompilationError, session: Any) -> Verdict:

@@ -1,4 +1,4 @@
-"""An active driver that reports the target being compiled, for tracing on machines without a GPU.
+"""Triton's front end for a target: modules, and an active driver that reports the target, for tracing on machines without a GPU.
 
 Kernel code may ask `tl.target_info.current_target()`; with no GPU there is no driver to answer. `offline_target`
 installs one that answers and does nothing else. Uses Triton's private `runtime.driver` slot.
@@ -7,9 +7,13 @@ installs one that answers and does nothing else. Uses Triton's private `runtime.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
+from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
+from triton.compiler.compiler import make_backend
 from triton.runtime import driver
 
 from rules.targets import target as target_row
@@ -33,6 +37,29 @@ def gpu_target(name: str) -> GPUTarget:
         return GPUTarget("cuda", int(capability), 32)
     name = name.removeprefix("hip:")
     return GPUTarget("hip", name, target_row(name).warp_size)
+
+
+@dataclass(frozen=True)
+class FrontEnd:
+    """What Triton makes modules of for one GPU: its backend, the options of a launch as that has them, and a context of dialects."""
+
+    gpu: GPUTarget
+    backend: Any
+    options: Any
+    context: Any
+
+    @classmethod
+    def of(cls, gpu: GPUTarget, options: Mapping[str, Any]) -> FrontEnd:
+        backend, context = make_backend(gpu), ir.context()
+        parsed = backend.parse_options(dict(options))
+        ir.load_dialects(context)
+        backend.load_dialects(context)
+        return cls(gpu, backend, parsed, context)
+
+    def module(self, source: Any) -> Any:
+        """The module of an `ASTSource`. Raises what Triton's front end raises."""
+        codegen, modules = self.backend.get_codegen_implementation(self.options), self.backend.get_module_map()
+        return source.make_ir(self.gpu, self.options, codegen, modules, self.context)
 
 
 @contextlib.contextmanager

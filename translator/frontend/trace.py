@@ -18,6 +18,8 @@ import triton.language as tl
 from triton.compiler import code_generator
 from triton.language.core import base_value, constexpr
 
+from translator.frontend.offline import FrontEnd
+
 LOC_FILE = "gluonize"
 
 NodeKey = tuple[str, int, int, int, int]
@@ -277,16 +279,7 @@ def _tracing() -> Iterator[_Session]:
 
 def trace_source(source: Any, gpu_target: Any, options: dict) -> Trace:
     """Trace `source` (a Triton `ASTSource`) for a target; raises what Triton's front end raises."""
-    from triton._C.libtriton import ir
-    from triton.compiler.compiler import make_backend
-
-    backend = make_backend(gpu_target)
-    parsed = backend.parse_options(dict(options))
-    context = ir.context()
-    ir.load_dialects(context)
-    backend.load_dialects(context)
+    front_end = FrontEnd.of(gpu_target, options)
     with _tracing() as session:
-        module = source.make_ir(
-            gpu_target, parsed, backend.get_codegen_implementation(parsed), backend.get_module_map(), context
-        )
-    return Trace(session.frames, {f.name: f for f in session.frames}, module, context)
+        module = front_end.module(source)
+    return Trace(session.frames, {f.name: f for f in session.frames}, module, front_end.context)

@@ -81,12 +81,10 @@ def lower_until(fn: Any, spec: LaunchSpec, target: str, until: str, load_jit=Non
 
     `placed`: for an AMD GPU, with the place of each piece of shared memory, `allocation.offset`, as the compiler's next passes choose it.
     """
-    from triton._C.libtriton import ir
     from triton.compiler import ASTSource
-    from triton.compiler.compiler import make_backend
     from triton.experimental.gluon._runtime import GluonASTSource
 
-    from translator.frontend.offline import offline_target
+    from translator.frontend.offline import FrontEnd, offline_target
     from translator.lowering.compiler_errors import compiler_diagnostic
     from translator.lowering.stderr_log import captured_stderr
     from translator.source.compile_arguments import compile_arguments
@@ -97,17 +95,11 @@ def lower_until(fn: Any, spec: LaunchSpec, target: str, until: str, load_jit=Non
     )
     with captured_stderr() as printed, offline_target(target) as gpu:
         try:
-            backend = make_backend(gpu)
-            options = backend.parse_options(dict(spec.options))
-            context = ir.context()
-            ir.load_dialects(context)
-            backend.load_dialects(context)
-            module = source.make_ir(
-                gpu, options, backend.get_codegen_implementation(options), backend.get_module_map(), context
-            )
-            module.context = context
+            front_end = FrontEnd.of(gpu, spec.options)
+            module = front_end.module(source)
+            module.context = front_end.context
             stages: dict = {}
-            backend.add_stages(stages, options, source.language)
+            front_end.backend.add_stages(stages, front_end.options, source.language)
             metadata: dict = {}
             for name, stage in stages.items():
                 module = stage(module, metadata)
