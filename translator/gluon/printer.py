@@ -86,14 +86,14 @@ def _in_lds(node: Node) -> str:
     return f"{place}.load({node.layout})"
 
 
-def lines(statements: Iterable[Node], indent: str) -> list[str]:
-    """The lines of statements behind `indent`; empty lines stay empty."""
+def lines(statements: Iterable[Node], indent: str, deeper: str = "") -> list[str]:
+    """The lines of statements behind `indent`; empty lines stay empty. deeper: what of it is not that of the author."""
     out: list[str] = []
     for s in statements:
         if isinstance(s, (tree.Stage, tree.Repeat, tree.When)):
-            out += [indent + _head(s), *lines(s.body, indent + STEP)]
+            out += [indent + _head(s), *lines(s.body, indent + STEP, deeper + STEP)]
         else:
-            own = "" if isinstance(s, tree.Authored) and s.verbatim else indent
+            own = deeper if isinstance(s, tree.Authored) and s.verbatim else indent
             out += [own + line if line else "" for line in _printed(s).split("\n")]
     return out
 
