@@ -46,3 +46,12 @@ def test_such_lines_are_indented_with_their_stage(target: str, tmp_path: Path):
     text = validated(tmp_path, SOURCE, spec, target, chosen=chosen)
     _, first, last = text.split("with gl.amd.warp_pipeline_stage(")
     assert " " * 12 + "w = k" in first and " " * 12 + "acc = acc * (1.0" in last, text
+
+
+@pytest.mark.compile
+def test_such_lines_behind_tabs(tmp_path: Path):
+    values = {"x": tensor(6 * 64, 64), "y": tensor(6 * 64, 64), "o": tensor(64, 64), "n": 5}
+    spec = launch("product", {"x": "*fp16", "y": "*fp16", "o": "*fp32", "n": "i32"}, {"B": 64}, warps=8, values=values)
+    chosen = (("product", choices_of(warp_groups="alternating", depth="2")),)
+    text = validated(tmp_path, SOURCE.replace("    ", "\t"), spec, "gfx950", chosen=chosen)
+    assert "\n\t\t    w = k * (2\n" in text, text
