@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from rules.builtins import BUILTINS
 from rules.rows import RuleSet
 from translator.facts.syntax import unparsed
 from translator.choices.chosen import Choices
-from translator.facts.function import FunctionFacts
 from translator.facts.kernel_facts import KernelFacts
 from translator.facts.reading import read_function
 from translator.facts.refusals import refuse
 from translator.memory.traced_launch import TracedLaunch
 from translator.pipeline.assemble import assemble
 from translator.pipeline.body import why_not_alternating
-from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.pipelined import PipelinedFunction
 from translator.pipeline.plan import NotPipelined
 from translator.pipeline.refill import TooLate, check_refills
@@ -104,7 +101,8 @@ def rewrite_kernel(
                 written.record.explain(
                     "programs share the steps of tiles: sums are made in another order than the source's"
                 )
-            _check_stages(written.facts, written.loops.pipelined.values())
+            for function in every:
+                _check_stages(function)
             check_refills(every)
             return replace(assemble(unit, written), tiles=tiles, shared=launch.shared)
         except NotForTheDataMover as kept:
@@ -156,10 +154,16 @@ def _check_split(every: list[WrittenFunction]) -> None:
     raise refuse(facts.frame, facts.tree, "strategy", message, help="leave --strategy out")
 
 
-def _check_stages(facts: FunctionFacts, loops: Iterable[PipelinedLoop]) -> None:
-    """Raises: TranslationError for a loop whose compute stages read LDS; asked when the text is final."""
-    for loop in loops:
+def _check_stages(written: WrittenFunction) -> None:
+    """Raises: TranslationError for a loop whose stages exchange through LDS what they compute, or whose compute stages read it; asked
+    when the text is final.
+    """
+    for loop in written.loops.pipelined.values():
+        why = ""
         if loop.round.late_read:
-            what = "this loop cannot alternate warps between memory and compute"
             why = f"`{loop.round.late_read}` is read from LDS where it is used, not where it is loaded"
-            raise refuse(facts.frame, loop.plan.loop, "ping-pong", what, why, "leave --strategy out")
+        elif loop.stages and loop.plan.loop in written.record.filled:
+            why = "an operand goes through LDS between warps, for which all of them would have to be in one stage"
+        if why:
+            what = "this loop cannot alternate warps between memory and compute"
+            raise refuse(written.facts.frame, loop.plan.loop, "ping-pong", what, why, "leave --strategy out")

@@ -518,11 +518,23 @@ def test_attention_alternates(target: str, choices: Choices, tmp_path: Path):
     assert attention_statuses(text, target, tmp_path, range(5)) == dict.fromkeys(range(5), "validated")
 
 
+def test_a_conversion_between_warps_inside_a_stage_is_refused():
+    """All warps would have to be in one stage to exchange an operand through LDS."""
+    spec, file = attention_launch(3), str(ATTENTION / "kernel.py")
+    request = TranslateRequest(file, "gfx950", launches=(spec,), chosen=((spec.kernel, PING_PONG),))
+    (outcome,) = translate_kernel(request).outcomes
+    (found,) = outcome.diagnostics
+    assert found.code == "ping-pong" and "goes through LDS" in found.why and found.line
+
+
 @pytest.mark.compile
 def test_a_conversion_between_warps_inside_a_stage_is_found(tmp_path: Path):
-    text = attention("gfx950", PING_PONG)
-    assert "p_as_operand = gl.allocate_shared_memory(" in text
-    assert attention_statuses(text, "gfx950", tmp_path, range(2, 3)) == {2: "hazard"}
+    text = attention("gfx1250", ALTERNATING[0][1])
+    converted = "gl.convert_layout(p.to(v_smem.dtype), q_operand)"
+    assert text.count(converted) == 2
+    exchanged = "gl.allocate_shared_memory(v_smem.dtype, [BLOCK_M, BLOCK_N], gl.SwizzledSharedLayout(8, 2, 4, [1, 0]), p.to(v_smem.dtype))"
+    text = text.replace(converted, f"{exchanged}.load(q_operand)")
+    assert attention_statuses(text, "gfx1250", tmp_path, range(2, 3)) == {2: "hazard"}
 
 
 ATTENTION_PLANTED = {

@@ -1,8 +1,11 @@
 """Real compiles, in this process where the code is known to be sound, in a child where it aborts."""
 
 import textwrap
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from translation_of import compiled, dedent, launch, translate
 
 from translator.diagnostics import TranslationError
 from translator.lowering.jobs import lower_file
@@ -171,3 +174,27 @@ def test_lds_beyond_the_target_is_reported(files):
     assert too_much.lds_bytes == 131072 and too_much.metrics.occupancy == 0
     assert too_much.lds_overflow().code == "lds-overflow"
     assert lower_file(str(files / "lds.py"), launch, "gfx950").lds_overflow() is None
+
+
+ROWS = dedent("""
+    import triton
+    import triton.language as tl
+
+
+    @triton.jit
+    def rows(x, y, stride, n, B: tl.constexpr):
+        at = tl.program_id(0) * stride + tl.arange(0, B)
+        tl.store(y + at, tl.load(x + at, mask=at < n, other=0.0), mask=at < n)
+""")
+
+
+@pytest.mark.parametrize("target", ["gfx950", "gfx1250"])
+def test_numbers_of_64_bits_are_named_where_offsets_have_32(target: str, tmp_path: Path):
+    spec = launch("rows", {"x": "*fp32", "y": "*fp32", "stride": "i32", "n": "i32"}, {"B": 256})
+    text = translate(tmp_path, ROWS, spec, target=target).text
+    compiled(tmp_path, text, spec, target)
+    with pytest.raises(TranslationError) as found:
+        compiled(tmp_path, text, replace(spec, signature=spec.signature | {"stride": "i64"}), target)
+    (said,) = found.value.diagnostics
+    assert said.why == "rows is translated for offsets of 32 bits, and this launch has numbers of 64 bits: stride"
+    assert said.line and said.help == "translate it for this launch, too"

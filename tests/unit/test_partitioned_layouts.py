@@ -61,3 +61,11 @@ def test_all_that_is_derived_from_a_product_changes_with_it():
 
 def test_products_in_several_layouts_stay():
     assert with_spread_products(anchors(PLAIN, Wmma(3, True, ((1, 0), (2, 0)), (), (16, 16, 32))), 4) is None
+
+
+@pytest.mark.parametrize("name", ["tt.reduce", "tt.scan"])
+def test_products_that_are_reduced_stay(name: str):
+    found = anchors(PLAIN)
+    kinds = (TensorType((128, 128), "f32", PLAIN),), (TensorType((128,), "f32", Slice(1, PLAIN)),)
+    found.add(PlacedOp(name, (7,), *kinds))
+    assert with_spread_products(found, 4) is None

@@ -106,6 +106,16 @@ def test_programs_share_the_steps_of_all_tiles(target: str, tmp_path: Path):
 
 
 @pytest.mark.compile
+def test_tabs_and_lines_that_begin_left_of_the_block(tmp_path: Path):
+    source = SOURCE.replace("    pid =", "# the number\n    pid =", 1).replace("    for k", "# the loop\n    for k")
+    source = source.replace("            acc = ", "#        acc = 0\n            acc = ").replace(
+        "    c_ptrs = c_ptr +", "# behind\n    c_ptrs = c_ptr\\\n+"
+    )
+    made = validated(tmp_path, source.replace("    ", "\t"), spec_of(), "gfx950", **chosen())
+    assert "# behind\n" in made and "for k in range(begin, stop):" in made
+
+
+@pytest.mark.compile
 @pytest.mark.slow
 def test_any_number_of_programs_does_it(tmp_path: Path, monkeypatch):
     """Steps are cut anywhere, also so that several programs have nothing but steps between the first and the last of a tile; there may be more

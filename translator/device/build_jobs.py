@@ -50,7 +50,7 @@ def compile_native(
             compiled = triton.compile(source, target=gpu, options=options)
         except Exception as error:  # whatever the compiler raises is its verdict on the code, reported as such
             raise TranslationError(
-                compiler_diagnostic(error, loaded.fn, printed(), f"{spec.kernel} ({target})")
+                compiler_diagnostic(error, loaded.fn, printed(), f"{spec.kernel} ({target})", spec.signature)
             ) from error
     found = _described(compiled, "cubin" if gpu.backend == "cuda" else "hsaco", gpu.warp_size)
     maps = list(getattr(compiled.metadata, "tensordesc_meta", None) or ())

@@ -86,16 +86,24 @@ def _in_lds(node: Node) -> str:
     return f"{place}.load({node.layout})"
 
 
-def lines(statements: Iterable[Node], indent: str) -> list[str]:
-    """The lines of statements behind `indent`; empty lines stay empty."""
+def lines(statements: Iterable[Node], indent: str, deeper: str = "") -> list[str]:
+    """The lines of statements behind `indent`; empty lines stay empty. deeper: what of it is not that of the author."""
     out: list[str] = []
     for s in statements:
         if isinstance(s, (tree.Stage, tree.Repeat, tree.When)):
-            out += [indent + _head(s), *lines(s.body, indent + STEP)]
+            out += [indent + _head(s), *lines(s.body, indent + STEP, deeper + STEP)]
         else:
-            own = "" if isinstance(s, tree.Authored) and s.verbatim else indent
-            out += [own + line if line else "" for line in _printed(s).split("\n")]
+            own = _printed(s).split("\n")
+            if isinstance(s, tree.Authored) and s.verbatim:
+                out += [line and inserted(line, indent.removesuffix(deeper), deeper) for line in own]
+            else:
+                out += [line and indent + line for line in own]
     return out
+
+
+def inserted(line: str, indent: str, deeper: str) -> str:
+    """A line with `deeper` behind its part of `indent`, which may be of tabs; in front of one that begins left of that."""
+    return indent + deeper + line.removeprefix(indent) if line.startswith(indent) else deeper + line
 
 
 def _head(block: Node) -> str:

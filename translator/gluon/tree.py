@@ -185,7 +185,7 @@ class Assign(Node):
 
 @dataclass(frozen=True)
 class Authored(Node):
-    """Statements of the author's as rewritten. verbatim: with their indentation, which cannot be changed."""
+    """Statements of the author's as rewritten. verbatim: with their indentation, as some of their lines begin left of the block."""
 
     code: Code
     reads: frozenset[str] = NONE

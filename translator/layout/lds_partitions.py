@@ -13,6 +13,7 @@ from translator.frontend.anchors import Anchors
 from translator.ttgir.layouts import DotOperand, Layout, Slice, Wmma
 from translator.ttgir.shared_layouts import PARTITIONS
 
+_REDUCE = ("tt.reduce", "tt.scan")
 ROWS_PER_PIECE, COLUMNS_PER_PIECE = 2, 1  # instructions of a piece, at least
 
 
@@ -33,13 +34,18 @@ def spread(layout: Layout, shape: tuple[int, ...], num_warps: int) -> Wmma | Non
 
 
 def with_spread_products(anchors: Anchors, num_warps: int) -> Anchors | None:
-    """`anchors` with the one layout of all products spread; None where there are several, or it cannot be."""
+    """`anchors` with the one layout of all products spread; None where there are several, or it cannot be.
+
+    Triton reduces no tensor whose warps are apart in both dimensions by one bit of their number.
+    """
     products = {ty for op in anchors.ops if op.name == "tt.dot" for ty in op.results}
     if len(products) != 1:
         return None
     (product,) = products
     made = spread(product.layout, product.shape, num_warps)
     if made is None:
+        return None
+    if any(op.name in _REDUCE and any(ty.layout == product.layout for ty in op.operands) for op in anchors.ops):
         return None
     types = {ty for op in anchors.ops for ty in op.types}
     swaps = {ty: replace(ty, layout=_with_root(ty.layout, product.layout, made)) for ty in types}

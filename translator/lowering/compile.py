@@ -99,7 +99,7 @@ def compile_kernel(
         try:
             compiled = triton.compile(source, target=gpu, options=dict(spec.options))
         except Exception as error:  # whatever the compiler raises is its verdict on the code, reported as such
-            found = unusable_cache(error, what) or compiler_diagnostic(error, fn, printed(), what)
+            found = unusable_cache(error, what) or compiler_diagnostic(error, fn, printed(), what, spec.signature)
             raise TranslationError(found) from error
         notes = error_lines(printed())
     if damaged := incomplete_entry(compiled, what):

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import linecache
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from translator.diagnostics import Diagnostic
 from translator.lowering.stderr_log import error_lines
 
 _EMPTY_REASON = re.compile(r"PassManager::run failed|error encountered during parsing")
+_NARROW_OFFSETS = "offsets element type must be int32"
 _MLIR_PLACE = re.compile(r"([\w./+-]+\.py)[\":]+(\d+):(\d+)")
 
 
-def compiler_diagnostic(error: BaseException, fn: Any, stderr: str, what: str) -> Diagnostic:
-    """`compiler-error` for an exception out of `triton.compile`; `what` names the compile, `fn` is the jit function.
+def compiler_diagnostic(
+    error: BaseException, fn: Any, stderr: str, what: str, signature: Mapping[str, Any] = MappingProxyType({})
+) -> Diagnostic:
+    """`compiler-error` for an exception out of `triton.compile`; `what` names the compile, `fn` is the jit function, `signature` that of
+    the launch.
 
     The place is the innermost one that lies in the file of `fn`; the reason is the innermost message, then what MLIR
     and LLVM printed.
@@ -36,7 +42,12 @@ def compiler_diagnostic(error: BaseException, fn: Any, stderr: str, what: str) -
     # A failed pass raises only that it failed; what it found wrong is in what it printed.
     reasons = printed if printed and _EMPTY_REASON.search(reason) else [reason, *printed]
     why = "\n       ".join(dict.fromkeys(reasons))
-    return Diagnostic("compiler-error", f"{what} does not compile", file, line, column, why=why)
+    wide = [name for name, kind in signature.items() if kind in ("i64", "u64")]
+    help = ""
+    if _NARROW_OFFSETS in why and wide and fn.is_gluon():
+        why = f"{fn.__name__} is translated for offsets of 32 bits, and this launch has numbers of 64 bits: {', '.join(wide)}"
+        help = "translate it for this launch, too"
+    return Diagnostic("compiler-error", f"{what} does not compile", file, line, column, why, help)
 
 
 def _causes(error: BaseException):

@@ -212,10 +212,11 @@ def _edits(facts: FunctionFacts, found: SharedSteps, words: Mapping[str, str]) -
     edits: list[Edit] = []
     kept = inside_strings(source.text)
     for line in range(first, len(source.lines) + 1):
-        moves = source.lines[line - 1].strip() and line not in kept
-        deeper = _TAB * (2 if line >= behind else 1) if moves else ""
-        if text := around.get(line, "") + deeper:
-            edits.append((source.starts[line - 1], source.starts[line - 1], text))
+        start, text = source.starts[line - 1], source.lines[line - 1]
+        before = indent if text.startswith(indent) else ""  # which may be of tabs
+        deeper = _TAB * (2 if line >= behind else 1) if text.strip() and line not in kept else ""
+        if line in around or deeper:
+            edits.append((start, start + len(before), around.get(line, "") + before + deeper))
     edits += [(*source.span(call), words["tile"]) for call in found.numbers]
     edits += [
         (source.span(m.made.value)[1],) * 2 + (f" {m.sign} {_distance(facts, m, words)}",)

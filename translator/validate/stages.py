@@ -109,7 +109,8 @@ def lower_until(fn: Any, spec: LaunchSpec, target: str, until: str, load_jit=Non
                 _place_shared_memory(module, gpu.arch)
             return module.str()
         except Exception as error:  # whatever the compiler raises is its verdict on the code, reported as such
-            diagnostic = compiler_diagnostic(error, fn, printed(), f"{spec.kernel} ({target}, {until})")
+            what = f"{spec.kernel} ({target}, {until})"
+            diagnostic = compiler_diagnostic(error, fn, printed(), what, spec.signature)
             raise TranslationError(diagnostic) from error
 
 
