@@ -45,7 +45,7 @@ UPSTREAM = "translator.report.upstream_job:upstream_text"
 KINDS = {
     "instructions": "instructions above 1.10",
     "mma": "more mma",
-    "lds": "LDS above 1.05",
+    "lds": "fewer workgroups by LDS",
     "barriers": "more barriers",
     "spills": "more spills",
     "widths": "narrower",

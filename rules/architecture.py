@@ -174,12 +174,16 @@ class Target:
         """Waves per SIMD that registers and LDS allow together; 0 when one workgroup does not fit."""
         if lds_bytes > self.lds_bytes or num_warps < 1:
             return 0
+        workgroups = self.workgroups(vgprs, lds_bytes, num_warps)
+        return min(self.waves_per_simd(vgprs), -(-workgroups * num_warps // self.simds))
+
+    def workgroups(self, vgprs: int, lds_bytes: int, num_warps: int) -> int:
+        """Workgroups that a compute unit holds at a time; 0 when not even one fits."""
+        if lds_bytes > self.lds_bytes or num_warps < 1:
+            return 0
         waves = self.waves_per_simd(vgprs)
-        per_simd = -(-num_warps // self.simds)
-        by_registers = waves * self.simds // num_warps if waves >= per_simd else 0
-        by_lds = self.lds_pool_bytes // lds_bytes if lds_bytes else by_registers
-        workgroups = min(by_registers, by_lds)
-        return min(waves, -(-workgroups * num_warps // self.simds))
+        by_registers = waves * self.simds // num_warps if waves >= -(-num_warps // self.simds) else 0
+        return min(by_registers, self.lds_pool_bytes // lds_bytes) if lds_bytes else by_registers
 
     def roomiest_lds(self, lds_bytes: int, num_warps: int) -> int:
         """The most LDS a workgroup can have while a compute unit holds as many of them as it could where each has `lds_bytes`, whatever

@@ -10,12 +10,11 @@ from translator.diagnostics import Diagnostic, TranslationError
 from translator.frontend.judge import FrontEndJudge
 from translator.request import LaunchOutcome, TranslateRequest, with_options
 from translator.source.derive.derivation import derive_kernel, launchable_kernels
-from translator.source.derive.propose import OPTION_NAMES
 from translator.source.derive.set_options import parse_settings, settings_for
 from translator.source.derive.strict import derive_launches
 from translator.source.derive.table import Derivation
 from translator.source.kernels import list_kernels
-from translator.source.launch_spec import LaunchSpec
+from translator.source.launch_spec import AMD_OPTIONS, LaunchSpec
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ def _check_settings(request: TranslateRequest, names: list[str], settings: dict[
     for name in settings:
         owner, _, argument = name.rpartition(".")
         owners = [k for k in infos if not owner or k == owner or k.rpartition(".")[2] == owner]
-        if argument in OPTION_NAMES and (owners or not owner):
+        if argument in AMD_OPTIONS and (owners or not owner):
             continue
         if not any(argument in infos[k] for k in owners):
             whom = (

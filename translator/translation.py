@@ -92,7 +92,7 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
         return _lifted_text(request, versions, outcomes, notes, started)
     versions = _alike(request, versions, traces)
     if request.general:
-        versions, more = general_versions(versions, traces, target(request.target).warp_size, tools_of(request))
+        versions, more = general_versions(versions, traces, tools_of(request))
         notes += more
         outcomes += [LaunchOutcome(spec, "translated") for spec in tried_launches(versions)]
     text = None

@@ -15,7 +15,7 @@ from translator.editor.hover import word_at
 from translator.editor.line_map import LineMap
 from translator.editor.outline import read_outline
 from translator.editor.work import Overtaken, unmoved
-from translator.layout.inlined import inlined
+from translator.report.inlined import inlined
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "c", ""]), max_size=12).map("\n".join)
 KERNEL = """

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from translator.memory.held import read_held
-from translator.pipeline.schedule import hazards, held_schedule
+from translator.pipeline.schedule import held_schedule
+from translator.report.slot_hazards import events_of, hazards
 from translator.request import TranslateRequest
 from translator.source.launch_spec import LaunchSpec, parse_launches
 from translator.translation import translate_kernel
@@ -261,11 +262,11 @@ def test_held_loads_are_read_from_the_pipelined_module():
 
 
 def test_the_schedule_is_right_for_all_trip_counts():
-    assert not any(hazards(held_schedule(), trips) for trips in range(5))
+    assert not any(hazards(events_of(held_schedule(), trips), trips) for trips in range(5))
 
 
 @pytest.mark.parametrize("field", ["prologue", "ahead"])
 @pytest.mark.parametrize("by", [-1, 1])
 def test_an_off_by_one_is_found(field: str, by: int):
     planted = replace(held_schedule(), **{field: getattr(held_schedule(), field) + by})
-    assert any(hazards(planted, trips) for trips in range(5))
+    assert any(hazards(events_of(planted, trips), trips) for trips in range(5))

@@ -79,7 +79,7 @@ def test_the_kinds_are_those_of_parity():
         mix=dataclasses.replace(MIX, widths={"load": {"16": 5}}),
         loop=InstructionMix(insns=120, mma=20, barrier=2),
         spill=2,
-        lds_bytes=600,
+        lds_bytes=65536,
     )
     assert set(parity_table.compared(worse, triton, "gfx950")["worse"]) == set(parity_table.KINDS)
     scalars = dataclasses.replace(triton, sgpr_spill=2)

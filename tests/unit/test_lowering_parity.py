@@ -110,7 +110,7 @@ def test_equal_sides_have_no_regressions():
         (dict(loop=dict(barrier=2)), "hottest loop has 2 barriers per tile, Triton's 1"),
         (dict(spill=1), "spills 1 VGPRs, Triton 0"),
         (dict(sgpr_spill=2), "spills 2 SGPRs, Triton 0"),
-        (dict(lds_bytes=34600), "uses 34600 bytes of LDS, Triton 32768"),
+        (dict(lds_bytes=54700), "54700 bytes of LDS leave room for 2 workgroups, Triton's 32768 for 4"),
         (
             dict(mix=dict(widths={"load": {"64": 16}, "store": {"64": 2, "128": 2}})),
             "loads are 64 bits wide on average, Triton's 128",
@@ -174,7 +174,7 @@ def test_products_that_are_made_twice_are_no_second_tile(theirs, ours, tiles):
         dict(loop=dict(insns=110)),
         dict(loop=dict(barrier=0, mma=12)),
         dict(mix=dict(insns=900, barrier=9, mma=64)),
-        dict(lds_bytes=34400),
+        dict(lds_bytes=40960),
         dict(vgpr=256),
     ],
     ids=["loop within noise", "fewer in the loop", "longer prologue", "padding", "registers alone"],
@@ -203,9 +203,23 @@ def test_without_the_same_loop_the_whole_kernel_counts(change, expected, loop):
     assert both.loop_ratios() is None
 
 
-def test_lds_where_triton_uses_none_is_a_regression():
-    ours, theirs = dataclasses.replace(SIDE, lds_bytes=64), dataclasses.replace(SIDE, lds_bytes=0)
-    assert Parity("add", "gfx950", ours, theirs).regressions() == ("uses 64 bytes of LDS, Triton 0",)
+@pytest.mark.parametrize(
+    "triton, lds_bytes, fit",
+    [
+        (dict(lds_bytes=0), 40960, None),
+        (dict(lds_bytes=0), 40961, (3, 4)),
+        (dict(vgpr=400), 131072, None),
+        (dict(vgpr=40, lds_bytes=0), 4096, None),
+        (dict(vgpr=40, lds_bytes=0, num_warps=1), 8192, (20, 32)),
+    ],
+    ids=["free", "one byte more", "registers leave one", "as many as waves", "of one warp"],
+)
+def test_lds_matters_where_fewer_workgroups_fit(triton, lds_bytes, fit):
+    """gfx950 has 160 KiB for at most 8 waves on each of 4 SIMDs."""
+    theirs = dataclasses.replace(SIDE, **triton)
+    found = Parity("add", "gfx950", dataclasses.replace(SIDE, lds_bytes=lds_bytes), theirs).worse().get("lds")
+    room = f"{lds_bytes} bytes of LDS leave room for {{}} workgroups, Triton's {theirs.lds_bytes} for {{}}"
+    assert found == ([room.format(*fit)] if fit else None)
 
 
 def test_json_has_no_infinity():

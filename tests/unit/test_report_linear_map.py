@@ -2,12 +2,13 @@
 
 import re
 
+import numpy as np
 import pytest
 import report_layout_view  # noqa: F401 - found by the children through this folder
 
 from translator.lowering.worker import WorkerPool
 from translator.report import draw_banks, draw_layout
-from translator.report.linear_map import DistributedMap, Holder, SharedMap, bank_use, grid
+from translator.report.linear_map import DistributedMap, Holder, SharedMap, bank_use
 from translator.ttgir.layouts import Blocked, DotOperand, Linear, Mfma, Slice, Wmma
 from translator.ttgir.shared_layouts import Padded, SharedLinear, Swizzled
 
@@ -52,7 +53,7 @@ def viewed(text: str, held: DistributedMap) -> dict[tuple[int, ...], set[Holder]
     """The compiler's view as element -> holders; threads are numbered through all warps."""
     cells = [cell for line in text.splitlines() for cell in line.strip("[] \n").split(",") if cell.strip("[] ")]
     out = {}
-    for at, cell in zip(grid(held.shape), cells, strict=True):
+    for at, cell in zip(np.ndindex(*held.shape), cells, strict=True):
         pairs = re.findall(r"T(\d+):\s*(\d+)", cell)
         out[at] = {Holder(int(t) // held.lanes, int(t) % held.lanes, int(r)) for t, r in pairs}
     return out
@@ -114,7 +115,7 @@ def test_overview_names_the_warps(pool):
 )
 def test_every_element_has_its_own_place_in_lds(pool, layout):
     stored = pool.call("report_layout_view:shared", "gfx942", layout, (32, 64), 16)
-    assert set(stored.offsets) == set(grid((32, 64)))
+    assert set(stored.offsets) == set(np.ndindex(32, 64))
     assert len(set(stored.offsets.values())) == 32 * 64
 
 

@@ -11,7 +11,8 @@ from translator.report.correspondence import correspond
 from translator.report.page import ReportData, report_page
 from translator.report.pipeline_section import pipeline_section
 from translator.report.planned_loops import replay_of_schedule
-from translator.pipeline.schedule import copy_schedule, hazards, held_schedule, refill_schedule, register_schedule
+from translator.report.slot_hazards import events_of, hazards
+from translator.pipeline.schedule import copy_schedule, held_schedule, refill_schedule, register_schedule
 from translator.request import TranslateRequest
 from translator.source.launch_spec import read_launches
 
@@ -108,4 +109,4 @@ def test_a_replayed_schedule_has_the_schedule_s_slots(schedule):
     assert replay.ahead == schedule.ahead and len(replay.iterations) == schedule.buffers + 8
     if schedule.mechanism != "held":
         assert [replay.slot_of(tile) for tile in range(5)] == [tile % schedule.buffers for tile in range(5)]
-    assert [e for e in replay.events(4)] == [e for e in schedule.events(4)] and not hazards(replay, 4)
+    assert [*replay.events(4)] == [*events_of(schedule, 4)] and not hazards(replay.events(4), 4)

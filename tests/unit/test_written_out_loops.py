@@ -59,3 +59,13 @@ def test_layouts_that_change_are_written_out(tmp_path: Path):
     text = translated(tmp_path, "y = x + tl.sum(halved(x, B), 0)")
     helper = text[text.index("def halved") : text.index("def kernel")]
     assert "written out: shapes change" in helper and "(0 + 1)" in helper and "(1 + 1)" in helper, text
+
+
+def test_lines_that_begin_left_of_the_loop(tmp_path: Path, monkeypatch):
+    """Comments, and what is in brackets, are no measure of how far statements are indented."""
+    body = "        x = tl.sum(tl.reshape(x, (N >> (i + 1), 2)), 1)\n"
+    lines = "        x = tl.reshape(x, (N >> (i +\n1), 2))\n#   x = x * 3\n        x = tl.sum(x, 1)\n"
+    monkeypatch.setitem(globals(), "SOURCE", SOURCE.replace(body, lines))
+    text = translated(tmp_path, "y = x + tl.sum(halved(x, B), 0)")
+    helper = text[text.index("def halved") : text.index("def kernel")]
+    assert "written out: shapes change" in helper and "\n    x = gl.sum(" in helper, text

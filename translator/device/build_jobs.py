@@ -8,14 +8,12 @@ from dataclasses import replace
 
 from translator.device.refusal import Refused
 from translator.device.retarget import SM
-from translator.diagnostics import Diagnostic, TranslationError
+from translator.diagnostics import TranslationError
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.parse import parse_module
 
 CUDA_SHARED_BYTES = 227 << 10  # per block on sm_90; CUDA C++ Programming Guide, technical specifications
 SANITIZER = "consan"
-# Pointers that the compiled kernel takes after its own parameters.
-SCRATCH = ("global_scratch", "profile_scratch")
 
 
 def compile_native(
@@ -156,11 +154,3 @@ def reference(source: str, spec: LaunchSpec, target: str, folders: tuple[str, ..
     spec = replace(spec, grid=tuple(spec.grid) or (1,))
     stage = source_stage(source, spec, target, folders, import_hosts)
     return expected_tensors(stage.text, plain_launch(spec) if stage.is_gluon and spec.target else spec, stage.names)
-
-
-def lower_error(what: str, error: TranslationError) -> Diagnostic:
-    """One diagnostic for a side that could not be built."""
-    first = error.diagnostics[0]
-    return Diagnostic(
-        first.code, f"{what}: {first.message}", first.file, first.line, first.column, first.why, first.help
-    )

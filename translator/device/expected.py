@@ -19,7 +19,7 @@ from translator.validate.compare import FLIPPED, WALK
 from translator.validate.dtypes import PRECISION, decode, encode, held, stored
 from translator.validate.engine import Machine
 from translator.validate.hazards import Hazard, NotRunnable
-from translator.validate.inputs import DescriptorArgument, Inputs, Tensor, make_inputs
+from translator.validate.inputs import Inputs, Tensor, make_inputs, with_tensors
 from translator.validate.memory import Memory
 from translator.validate.pair import narrowest
 from translator.ttgir.parse import parse_module
@@ -74,7 +74,7 @@ def expected_tensors(ttir: str, spec: LaunchSpec, names: list[str]) -> tuple[Inp
     slack = APPROXIMATION if source.has(*APPROXIMATE) else 0.0
     out = []
     for tensor, buffer in zip(inputs.tensors(), memory.buffers):
-        written, racing = _elements(buffer, buffer.changed), _elements(buffer, buffer.racing)
+        written, racing = buffer.per_element(buffer.changed), buffer.per_element(buffer.racing)
         expected = buffer.data.view(stored(buffer.element))
         initial = _poison(tensor, written) if tensor.name in poisoned else tensor.data
         limits = _limits(expected[written & ~racing], buffer.element, machine.reduction, narrowest(source), slack)
@@ -97,13 +97,12 @@ def _poisonable(ttir: str, spec: LaunchSpec, names: list[str], inputs: Inputs, m
     chosen = {t.name for t, b in zip(inputs.tensors(), memory.buffers) if b.changed is not None}
     while chosen:
         changed = {
-            id(t): replace(t, data=_poison(t, _elements(b, b.changed)))
+            id(t): replace(t, data=_poison(t, b.per_element(b.changed)))
             for t, b in zip(inputs.tensors(), memory.buffers)
             if t.name in chosen
         }
-        other = Inputs({name: _replaced(value, changed) for name, value in inputs.arguments.items()})
         try:
-            again, _ = _run(ttir, spec, names, other)
+            again, _ = _run(ttir, spec, names, with_tensors(inputs, changed))
             wrong = {b.name for a, b in zip(memory.buffers, again.buffers) if not _same(a, b)}
         except (Hazard, NotRunnable):
             wrong = chosen
@@ -117,14 +116,6 @@ def _same(a, b) -> bool:
     return bool((a.data == b.data).all())
 
 
-def _replaced(value, changed: dict[int, Tensor]):
-    if isinstance(value, list):
-        return [_replaced(item, changed) for item in value]
-    if isinstance(value, DescriptorArgument):
-        return replace(value, base=changed.get(id(value.base), value.base))
-    return changed.get(id(value), value)
-
-
 def _poison(tensor: Tensor, written: np.ndarray) -> np.ndarray:
     data = tensor.data.copy()
     if held(tensor.element).kind == "f":
@@ -132,12 +123,6 @@ def _poison(tensor: Tensor, written: np.ndarray) -> np.ndarray:
     else:
         data.view(np.uint8).reshape(data.size, -1)[written] = 0xA5
     return data
-
-
-def _elements(buffer, record) -> np.ndarray:
-    size = stored(buffer.element).itemsize
-    touched = buffer.touched(record)
-    return touched[: len(touched) // size * size].reshape(-1, size).any(axis=1)
 
 
 def _limits(expected: np.ndarray, element: str, reduction: int, narrowest: str, slack: float) -> dict[str, float]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 
 from translator.editor.outline import Scope
-from translator.layout.inlined import inlined
+from translator.report.inlined import inlined
 from translator.report.explanation import Choice, Explanation
 from translator.report.layout_job import constructor_key
 from translator.report.similarity import stem

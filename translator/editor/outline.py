@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from translator.layout.inlined import inlined
+from translator.report.inlined import inlined
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def _callee_of(facts: FunctionFacts, node: ast.Call) -> Callee | None:
     if row is None and name in ("min", "max", "builtin_min", "builtin_max") and not isinstance(function, JITFunction):
         row = Row(name, "elementwise")
     callee = Callee(function, name, row, owner)
-    if row is not None and row.takes and not bind(facts, node, callee).keys() <= {*row.takes}:
+    if row is not None and row.takes and not bind(node, callee).keys() <= {*row.takes}:
         return replace(callee, row=None)
     return callee
 
@@ -155,7 +155,12 @@ def _builtin_parameters(function: Any) -> tuple[str, ...]:
     return tuple(p.name for p in positional if not p.name.startswith("_"))
 
 
-def bind(facts: FunctionFacts, node: ast.Call, callee: Callee) -> dict[str, ast.expr]:
+def bound(facts: FunctionFacts, node: ast.Call) -> dict[str, ast.expr]:
+    """The arguments of a call of something known, by parameter."""
+    return bind(node, callee_of(facts, node))
+
+
+def bind(node: ast.Call, callee: Callee) -> dict[str, ast.expr]:
     """Parameter name -> argument node, for the arguments that the call gives."""
     function = callee.function
     names = tuple(function.arg_names) if isinstance(function, JITFunction) else _builtin_parameters(function)
@@ -178,7 +183,7 @@ def cast_of(facts: FunctionFacts, node: ast.AST) -> ast.expr | None:
     callee = callee_of(facts, node) if isinstance(node, ast.Call) else None
     if callee is None or callee.name not in ("to", "cast"):
         return None
-    return bind(facts, node, callee).get("input") or callee.owner
+    return bind(node, callee).get("input") or callee.owner
 
 
 def is_dot(facts: FunctionFacts, node: ast.AST) -> bool:
@@ -201,7 +206,7 @@ def transposed_by(facts: FunctionFacts, node: ast.expr) -> ast.expr | None:
         inner = node.value
     elif isinstance(node, ast.Call):
         callee = callee_of(facts, node)
-        given = bind(facts, node, callee) if callee is not None and callee.row is not None else {}
+        given = bind(node, callee) if callee is not None and callee.row is not None else {}
         if given and callee.name in ("trans", "permute"):
             inner = next(iter(given.values()))
     fact = facts.tensor(inner) if inner is not None else None
@@ -213,6 +218,11 @@ def transposed_by(facts: FunctionFacts, node: ast.expr) -> ast.expr | None:
 def is_none(facts: FunctionFacts, node) -> bool:
     fact = facts.settled(node)
     return isinstance(fact, ConstFact) and fact.value is None
+
+
+def is_given(facts: FunctionFacts, node: ast.expr | None) -> bool:
+    """Whether an argument is there, and not None."""
+    return node is not None and not is_none(facts, node)
 
 
 def is_absent(facts: FunctionFacts, node) -> bool:
@@ -235,7 +245,7 @@ def is_empty(facts: FunctionFacts, node) -> bool:
     return isinstance(fact, ConstFact) and not fact.value
 
 
-def is_plain_access(facts: FunctionFacts, node: ast.Call, given) -> bool:
+def is_plain_access(facts: FunctionFacts, given) -> bool:
     """Whether nothing about the access needs a pointer operation."""
     fact = facts.fact(given["pointer"])
     if not isinstance(fact, TensorFact) or fact.pointee in ("int1",) or fact.pointee.startswith("pointer"):

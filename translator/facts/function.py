@@ -15,7 +15,7 @@ from translator.frontend.trace import ConstFact, Frame, TensorFact, Visit, node_
 from translator.facts.kernel_facts import KernelFacts
 from translator.facts.source_text import SourceText
 from translator.facts.webs import Webs
-from translator.ttgir.layouts import Blocked, Layout, Linear
+from translator.ttgir.layouts import Blocked, Layout, Linear, dealt
 
 # The twin of default layouts, where these are told from layouts that are asked for: those are counted from 0.
 _OF_DEFAULTS = -1
@@ -210,16 +210,11 @@ class FunctionFacts:
 
     def default_layout(self, shape: tuple[int, ...]) -> Blocked:
         """Triton's own default blocked layout: one element per thread along the last dimension first."""
-        lanes, warps, rank = self.kernel.target.warp_size, self.kernel.num_warps, len(shape)
-        tpw, wpc = [1] * rank, [1] * rank
-        for d in reversed(range(rank)):
-            tpw[d] = max(1, min(lanes, shape[d]))
-            lanes //= tpw[d]
-        tpw[0] *= lanes
-        for d in reversed(range(rank)):
-            wpc[d] = max(1, min(warps, shape[d] // tpw[d]))
-            warps //= wpc[d]
-        wpc[0] *= warps
+        rank = len(shape)
+        lanes = dealt(self.kernel.target.warp_size, shape, [1] * rank)
+        warps = dealt(self.kernel.num_warps, shape, lanes)
         ctas = self.kernel.whole(rank)
         order = tuple(reversed(range(rank)))
-        return Blocked((1,) * rank, tuple(tpw), tuple(wpc), order, ctas, twin=_OF_DEFAULTS if self.kernel.loose else 0)
+        return Blocked(
+            (1,) * rank, tuple(lanes), tuple(warps), order, ctas, twin=_OF_DEFAULTS if self.kernel.loose else 0
+        )

@@ -38,7 +38,7 @@ def difference(function: Function, node: ast.BinOp, found: Known, value: Callabl
     if len(kinds) != 1 or not str(kinds.pop()).startswith("int"):
         return found
     for branch in function.branches_around(node):
-        if (small.id, large.id) not in _ordered(function, branch.test):
+        if (small.id, large.id) not in _ordered(branch.test):
             continue
         inside = {n for s in branch.body for n in ast.walk(s)}
         changes = [d for w in function.webs.all for d in w.definitions if d.node in inside]
@@ -69,7 +69,7 @@ def _not_negative(function: Function, test: ast.expr) -> list[ast.Name]:
     return found
 
 
-def _ordered(function: Function, test: ast.expr) -> set[tuple[str, str]]:
+def _ordered(test: ast.expr) -> set[tuple[str, str]]:
     """The pairs of variables of which the first is not greater where `test` is true."""
     pairs = [(small, large) for small, large in _inequalities(test)]
     return {(a.id, b.id) for a, b in pairs if isinstance(a, ast.Name) and isinstance(b, ast.Name)}

@@ -60,10 +60,9 @@ def value_in_launch(question: Question, node: ast.AST) -> Bound | None:
     if (size := descriptor_size(function, node)) is not None:
         return argument(size)
     if isinstance(node, ast.Name):
-        web = function.webs.of_use.get(node)
-        if web is None or len(web.definitions) != 1 or function.path:
+        d = function.webs.single_of(node)
+        if d is None or function.path:
             return None
-        (d,) = web.definitions
         if isinstance(d.node, ast.arg):
             return argument(d.name)
         return value_in_launch(question, d.value) if d.value is not None and not d.augmented else None

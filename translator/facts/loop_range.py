@@ -58,14 +58,14 @@ def is_hinted_index(facts: FunctionFacts, loop: ast.For, definition: Definition)
     callee = callees.callee_of(facts, definition.value)
     if callee is None or callee.row is None or callee.name not in HINTS:
         return False
-    value = next(iter(callees.bind(facts, definition.value, callee).values()), None)
+    value = next(iter(callees.bind(definition.value, callee).values()), None)
     return isinstance(value, ast.Name) and is_index(facts, loop, value)
 
 
 def varies(facts: FunctionFacts, loop: ast.For, node: ast.AST) -> bool:
     """Whether the value of `node` may differ between iterations."""
     for name in ast.walk(node):
-        if isinstance(name, ast.Name) and (web := facts.webs.of_use.get(name)) is not None:
+        if (web := facts.webs.of_use.get(name)) is not None:
             if any(loop in d.in_loop or d.node is loop for d in web.definitions):
                 return True
     return False
@@ -89,11 +89,16 @@ def int_of(facts: FunctionFacts, node: ast.expr) -> int | None:
     return fact.value if isinstance(fact, ConstFact) and isinstance(fact.value, int) else None
 
 
+def step_of(facts: FunctionFacts, step: ast.expr | None) -> int | None:
+    """The step of a loop, where it is known at compile time."""
+    return 1 if step is None else int_of(facts, step)
+
+
 def trips_of(
     facts: FunctionFacts, low: ast.expr | None, high: ast.expr, step: ast.expr | None, apart: int | None = None
 ) -> int | None:
     """The number of iterations, where it is known at compile time; apart: `high - low` where that is known."""
-    by = 1 if step is None else int_of(facts, step)
+    by = step_of(facts, step)
     if apart is None:
         first, last = 0 if low is None else int_of(facts, low), int_of(facts, high)
         apart = None if first is None or last is None or isinstance(last, bool) else last - first

@@ -23,7 +23,7 @@ def untransposed(facts: FunctionFacts, node: ast.expr) -> tuple[ast.expr, bool]:
 
 def origins_of(facts: FunctionFacts, value: ast.expr) -> list[ast.expr]:
     """The expressions that a value may come from."""
-    web = facts.webs.of_use.get(value) if isinstance(value, ast.Name) else None
+    web = facts.webs.of_use.get(value)
     found = [value, _same_value(facts, value)] if web is None else definitions_of(facts, web)
     return [*found, *(cast for origin in found for cast in _same_casts(facts, origin))]
 
@@ -55,7 +55,7 @@ def definitions_of(facts: FunctionFacts, web: Web) -> list[ast.expr]:
     for w in webs:
         for node in (definition_node(d) for d in w.definitions):
             node = node and _same_value(facts, node)
-            other = facts.webs.of_use.get(node) if isinstance(node, ast.Name) else None
+            other = facts.webs.of_use.get(node)
             if other is None:
                 out += [node] if node is not None else []
             elif other not in webs:

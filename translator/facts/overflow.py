@@ -147,11 +147,9 @@ class _Walk:
 
     def difference(self, node: ast.AST) -> None:
         """Pin a number that may be the difference of two that are not negative, which fits."""
-        if isinstance(node, ast.Name):
-            web = self.function.webs.of_use.get(node)
-            made = web.definitions[0] if web is not None and len(web.definitions) == 1 else None
-            if made is not None and not made.augmented and isinstance(made.value, ast.BinOp):
-                node = made.value
+        made = self.function.webs.single_of(node)
+        if made is not None and not made.augmented and isinstance(made.value, ast.BinOp):
+            node = made.value
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
             both = node.left, node.right
             if all(self.question.value(n).exact.lo >= 0 for n in both) and self._type(both[0]) == self._type(both[1]):
@@ -288,7 +286,7 @@ class _Walk:
             return None if start is None or index is None else plus(start, times(number(by), index))
         self.seen.add(web.index)
         try:
-            bounds = [self._definition(web, d) for d in web.definitions]
+            bounds = [self._definition(d) for d in web.definitions]
         finally:
             self.seen.discard(web.index)
         found = bounds[0] if bounds else None
@@ -296,7 +294,7 @@ class _Walk:
             found = most_of_two(found, bound)
         return found
 
-    def _definition(self, web: Any, d: Any) -> Bound | None:
+    def _definition(self, d: Any) -> Bound | None:
         if isinstance(d.node, ast.arg):
             return self._parameter(d.name)
         if isinstance(d.node, ast.For):
@@ -344,14 +342,9 @@ class _Walk:
             return self.pinned(node)
         except Unbounded:
             self.conditions &= before
-            web = self.function.webs.of_use.get(node) if isinstance(node, ast.Name) else None
-            if (
-                web is not None
-                and len(web.definitions) == 1
-                and isinstance(value := web.definitions[0].value, ast.expr)
-            ):
-                if not web.definitions[0].augmented:
-                    return self.most(value)
+            made = self.function.webs.single_of(node)
+            if made is not None and not made.augmented and isinstance(made.value, ast.expr):
+                return self.most(made.value)
             operation = operation_of(node, self.function.fact(node.func)) if isinstance(node, ast.Call) else None
             if operation is None or operation.name != "minimum":
                 raise

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+
 Monomial = tuple[str, ...]
 Polynomial = dict[Monomial, int]
 
+OPERATORS = (ast.Add, ast.Sub, ast.Mult)
 INDEX = "<loop index>"
 MAX_TERMS = 32
 
@@ -25,6 +28,11 @@ def product(a: Polynomial, b: Polynomial) -> Polynomial | None:
         for n, d in b.items():
             out = add(out, {tuple(sorted((*m, *n))): c * d}, 1)
     return out if len(out) <= MAX_TERMS else None
+
+
+def operated(op: ast.operator, a: Polynomial, b: Polynomial) -> Polynomial | None:
+    """`a + b`, `a - b` or `a * b`, by the operator."""
+    return product(a, b) if isinstance(op, ast.Mult) else add(a, b, -1 if isinstance(op, ast.Sub) else 1)
 
 
 def quotient(a: Polynomial, b: Polynomial) -> Polynomial | None:

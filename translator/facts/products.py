@@ -48,9 +48,9 @@ def can_accumulate(
     """
     if not callees.is_dot(facts, dot) or result is None:
         return False
-    given = callees.bind(facts, dot, callees.callee_of(facts, dot))
+    given = callees.bound(facts, dot)
     acc = given.get("acc")
-    if acc is not None and not callees.is_none(facts, acc):
+    if callees.is_given(facts, acc):
         return False
     mine, its = facts.tensor(other), facts.tensor(dot)
     if isinstance(other, ast.Name) and mine is None:
@@ -66,7 +66,7 @@ class DotPlan:
     def __init__(self, facts: FunctionFacts, node: ast.Call):
         self.node = node
         callee = callees.callee_of(facts, node)
-        self.given = callees.bind(facts, node, callee)
+        self.given = callees.bind(node, callee)
         self.a, self.b = self.given["input"], self.given["other"]
         self.fact = facts.tensor(node)
         fa, fb = facts.tensor(self.a), facts.tensor(self.b)
@@ -93,7 +93,7 @@ class DotPlan:
             and op.op.attribute("inputPrecision", "").startswith("tf32")
             and self.a_element == "f32"
         )
-        self._adapt(facts, fa)
+        self._adapt(fa)
 
     def _unplaced(self, facts: FunctionFacts, fa: TensorFact, fb: TensorFact) -> None:
         """Triton removed this dot (its result is never used) and has no other like it: multiply-adds always exist."""
@@ -115,7 +115,7 @@ class DotPlan:
                     found.append(op)
         return found
 
-    def _adapt(self, facts: FunctionFacts, fa: TensorFact) -> None:
+    def _adapt(self, fa: TensorFact) -> None:
         mma = self.result
         if isinstance(mma, Mfma) and fa.dtype == "fp32" and self.a_element in ("f32", "bf16") and not self.tf32:
             # Of an ieee product the instructions have a K of 2 (32-wide) or 4 (16-wide), one element per lane.

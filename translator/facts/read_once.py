@@ -52,7 +52,7 @@ def sources_of(facts: FunctionFacts, node: ast.expr, seen: frozenset[int] = froz
             return frozenset({axis.value} if isinstance(axis, ConstFact) else ())
         passed = operation.first if operation.name in _PASSES_ON else None
         return sources_of(facts, passed, seen) if passed is not None else frozenset()
-    web = facts.webs.of_use.get(node) if isinstance(node, ast.Name) else None
+    web = facts.webs.of_use.get(node)
     if web is None or web.index in seen:
         return frozenset()
     definition = facts.webs.definition_of(node)
@@ -118,7 +118,7 @@ def _read_by(facts: FunctionFacts, call: ast.Call) -> frozenset[Source]:
     if not helper and callees.kind_of(facts, call) not in _READS:
         return frozenset()
     callee = callees.callee_of(facts, call)
-    given = callees.bind(facts, call, callee) if callee is not None else {}
+    given = callees.bind(call, callee) if callee is not None else {}
     return frozenset().union(*(sources_of(facts, a) for k, a in given.items() if helper or k in ("pointer", "self")))
 
 

@@ -34,4 +34,4 @@ def _called(facts: FunctionFacts, node: ast.Call) -> tuple[FunctionFacts | None,
     if frame is None or frame.joined or len(facts.path) >= MAX_CALL_DEPTH:
         return None, {}
     inner = read_function(facts.kernel, frame, (*facts.path, ident))
-    return inner, callees.bind(facts, node, callees.callee_of(facts, node))
+    return inner, callees.bound(facts, node)

@@ -28,7 +28,7 @@ def value_key(facts: FunctionFacts, node: ast.expr, loop: ast.AST) -> str:
     for n in ast.walk(node):
         if isinstance(n, ast.Call) and not _is_steady(facts, n):
             found.append(f"called at {_place(n)}")
-        elif isinstance(n, ast.Name) and (web := facts.webs.of_use.get(n)) is not None:
+        elif (web := facts.webs.of_use.get(n)) is not None:
             made = facts.webs.reaching[n]
             found.append(", ".join(map(_place, (d.node for d in made))))
             around = next((loops for use, loops in web.reads if use is n), ())

@@ -43,7 +43,7 @@ def scaled_product(facts: FunctionFacts, node: ast.Call) -> ScaledProduct | None
     placed = facts.placed(node, "tt.dot_scaled")
     if not placed:
         return None
-    given = callees.bind(facts, node, callees.callee_of(facts, node))
+    given = callees.bound(facts, node)
     layouts: dict[str, Layout] = {}
     side = ""
     for ty in placed[0].operands:
@@ -59,7 +59,7 @@ def scaled_product(facts: FunctionFacts, node: ast.Call) -> ScaledProduct | None
         node,
         (given["lhs"], given["rhs"]),
         (layouts["lhs"], layouts["rhs"]),
-        tuple(None if x is None or callees.is_none(facts, x) else x for x in scales),
+        tuple(x if callees.is_given(facts, x) else None for x in scales),
         tuple(layouts.get(f"{side}_scale") for side in SIDES),
         tuple(x.value for x in formats),
         placed[0].results[0].layout,

@@ -226,7 +226,7 @@ def _accumulated(facts: FunctionFacts, s: ast.stmt, name: str) -> bool:
     callee = callees.callee_of(facts, call)
     if callee is None or callee.row is None or callee.row.kind not in ("dot", "dot_scaled"):
         return False
-    acc = callees.bind(facts, call, callee).get("acc")
+    acc = callees.bind(call, callee).get("acc")
     return isinstance(acc, ast.Name) and acc.id == name
 
 

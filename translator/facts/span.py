@@ -13,7 +13,7 @@ from math import prod
 from translator.facts.function import FunctionFacts
 from translator.facts.known import is_linear
 from translator.facts.loop_range import int_of, loop_bounds, trips_of
-from translator.facts.polynomials import Monomial, Polynomial, add, product
+from translator.facts.polynomials import OPERATORS, Monomial, Polynomial, add, operated
 from translator.facts.ranges import int_type
 from translator.facts.syntax import unparsed
 from translator.frontend.trace import ConstFact, TensorFact
@@ -84,15 +84,13 @@ def _polynomial(
     that its names have the same values."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         return {(): node.value} if node.value else {}
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
+    if isinstance(node, ast.BinOp) and isinstance(node.op, OPERATORS):
         a, b = _polynomial(facts, node.left, values, at_loop), _polynomial(facts, node.right, values, at_loop)
         fact = facts.fact(node)
         type = int_type(fact.dtype) if isinstance(fact, TensorFact) else None
         if a is None or b is None or type is not None and not is_linear(type):
             return None  # what wraps around is no number of iterations
-        if isinstance(node.op, ast.Mult):
-            return product(a, b)
-        return add(a, b, -1 if isinstance(node.op, ast.Sub) else 1)
+        return operated(node.op, a, b)
     if not isinstance(node, ast.Name):
         return None
     if (known := int_of(facts, node)) is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 ELEMENTWISE_NODES = (ast.BinOp, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.IfExp)
 
@@ -17,13 +16,6 @@ def augmented_binop(s: ast.AugAssign) -> ast.BinOp:
 def target_of(s: ast.stmt) -> ast.expr:
     """What an assignment of any kind gives a value; of `a = b = x` the first."""
     return s.targets[0] if isinstance(s, ast.Assign) else s.target  # type: ignore[attr-defined]
-
-
-def called(node: ast.AST) -> str:
-    """The last part of the name of what is called; empty where nothing is."""
-    if not isinstance(node, ast.Call):
-        return ""
-    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
 def less_than(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
@@ -53,17 +45,14 @@ def blocks_of(s: ast.stmt) -> list[list[ast.stmt]]:
     return [b for b in (getattr(s, "body", None), getattr(s, "orelse", None)) if b]
 
 
-def inside(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a block and of the blocks in it, in order."""
-    for s in body:
-        yield s
-        for inner in blocks_of(s):
-            yield from inside(inner)
-
-
 def arguments_of(call: ast.Call) -> list[ast.expr]:
     """What a call is given, by position and by name."""
     return [*call.args, *(k.value for k in call.keywords)]
+
+
+def index_parts(node: ast.Subscript) -> list[ast.expr]:
+    """The parts of an index: two of `[:, None]`."""
+    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
 
 
 def is_new_axis(part: ast.expr) -> bool:

@@ -89,7 +89,7 @@ def _is_ordered(facts: FunctionFacts, call: ast.Call, reads: set[ast.Name]) -> b
     if not facts.taken(call) or callees.kind_of(facts, call) != "reduce":
         return False
     callee = callees.callee_of(facts, call)
-    given = callees.bind(facts, call, callee)
+    given = callees.bind(call, callee)
     places = callees.is_true(facts, given.get("return_indices"))
     return callee.name in _ORDERED and callee.owner is None and given.get("input") in reads and not places
 

@@ -115,9 +115,7 @@ class Question:
         facts = _facts(c.function, node)
         if facts and all(isinstance(f, ConstFact) for f in facts):
             return _constants(facts)
-        kinds = {f.dtype if isinstance(f, TensorFact) else None for f in facts}
-        type = int_type(next(iter(kinds)) or "") if len(kinds) == 1 else None
-        if type is None:
+        if (type := _type_of(facts)) is None:
             return UNKNOWN
         found = self._typed(c, node, type)
         return found if found is None else cast(found, type)
@@ -284,9 +282,7 @@ class Question:
         sum_ = ast.copy_location(ast.BinOp(d.node.target, d.node.op, d.node.value), d.node)
         if hasattr(d.node, "iteration"):
             sum_.iteration = d.node.iteration
-        kinds = {f.dtype if isinstance(f, TensorFact) else None for f in _facts(c.function, sum_)}
-        type = int_type(next(iter(kinds)) or "") if len(kinds) == 1 else None
-        if type is None:
+        if (type := _type_of(_facts(c.function, sum_))) is None:
             return UNKNOWN
         return self._operated(c, d.node.op, self._variable(c, web), self._value(c, d.node.value), type)
 
@@ -351,6 +347,12 @@ def _most_programs(function: Function, operation: Operation) -> int:
     axis = function.settled(operation.first) if operation.first is not None else None
     along_x = isinstance(axis, ConstFact) and axis.value == 0
     return MOST_ITEMS // (function.kernel.num_warps * function.kernel.target.warp_size) if along_x else MOST_PROGRAMS
+
+
+def _type_of(facts: list[Any]) -> IntType | None:
+    """The one integer type that a node has wherever it is computed."""
+    kinds = {f.dtype if isinstance(f, TensorFact) else None for f in facts}
+    return int_type(next(iter(kinds)) or "") if len(kinds) == 1 else None
 
 
 def _constants(facts: list[ConstFact]) -> Known:

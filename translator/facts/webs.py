@@ -96,6 +96,11 @@ class Webs:
         definitions = self.reaching.get(use, [])
         return definitions[0] if len(definitions) == 1 else None
 
+    def single_of(self, use: ast.AST) -> Definition | None:
+        """The one definition of the variable that `use` reads; None where it has several, or `use` is no name."""
+        web = self.of_use.get(use)
+        return web.definitions[0] if web is not None and len(web.definitions) == 1 else None
+
     def value_of(self, use: ast.AST) -> ast.expr | None:
         """The one expression that a name stands for, if it has just one."""
         d = self.definition_of(use)

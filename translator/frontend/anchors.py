@@ -6,7 +6,7 @@ inlined functions the chain of calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from translator.frontend.trace import LOC_FILE
@@ -44,6 +44,10 @@ class PlacedOp:
     @property
     def types(self) -> tuple[TensorType, ...]:
         return self.operands + self.results
+
+    def retyped(self, change: Callable[[TensorType], TensorType]) -> PlacedOp:
+        """The operation on tensors of other types."""
+        return replace(self, operands=tuple(map(change, self.operands)), results=tuple(map(change, self.results)))
 
 
 @dataclass

@@ -26,7 +26,6 @@ from translator.general.box import (
     holds,
     largest_box,
     limits_of,
-    neighbours,
     smaller,
     some,
     within,
@@ -37,7 +36,7 @@ from translator.general.ring_depth import STAGES_TRIED
 from translator.general.rules import same_layout
 from translator.general.sampled_layouts import Layouts, SampledLayouts
 from translator.general.trials import WARPS, Given, Key, Loose, State, Tools, Trials, joinable
-from translator.general.wanted import STARTS, Rank, Rest, Wanted
+from translator.general.wanted import Rank, Sought, Wanted
 from translator.layout.formulas import Product, fit
 from translator.layout.size_range import Bound
 from translator.rewrite.emitted import EmittedKernel
@@ -67,27 +66,21 @@ class GeneralLayouts:
 def general_layouts(
     given: Sequence[Given],
     tiles: Sequence[str],
-    lanes: int,
     tools: Tools,
     beside: Sequence[Given] = (),
-    brief: bool = False,
-    rest: Rest | None = None,
+    sought: Sought = Sought(),
 ) -> tuple[Region, dict[str, GeneralLayouts]] | str:
     """(the sizes that it holds for, what gives the layouts of each launch by its id) of launches that share a text; or why there are none.
 
-    tiles: the constexpr parameters that are tile sizes. lanes: of a warp. tools: what traces and translates other launches. beside:
-    launches with other element types or flags, which are among those of the answer where text and formulas do for them too. brief: sizes
-    further away than a factor of two are not looked at. rest: what is looked at instead of neighbours of the launches, which are among
-    it; then nothing runs ahead of its loop.
+    tiles: the constexpr parameters that are tile sizes. tools: what traces and translates other launches. beside: launches with other
+    element types or flags, which are among those of the answer where text and formulas do for them too.
     """
     if given[0].emitted.kernel.laid_out is None:
         return "its loops are split between warps"
-    search = _Search(given, tiles, lanes, tools, rest.elsewhere if rest is not None else ())
-    tried = [p for point in search.points for p in neighbours(point, search.limits)]
-    tried = tried if rest is None else rest.tried(search.limits)
-    found = search.near(tried, STARTS if rest is None else (Loose.LOOPS,), far=not brief)
+    search = _Search(given, tiles, tools, sought.elsewhere)
+    found = search.near(sought.tried(search.points, search.limits), sought.starts, far=not sought.brief)
     if isinstance(found, str) or isinstance(
-        found := search.settled([found] if brief else search.extended(*found)), str
+        found := search.settled([found] if sought.brief else search.extended(*found)), str
     ):
         return found
     region = found[0].trimmed()
@@ -101,7 +94,7 @@ def general_layouts(
     ids = [g.spec.id for g in search.given]
     unlike = tuple(point for _, point in sorted(search.layouts.unlike) if region.holds(point))
     checked = [search.checked(i, region) for i in range(len(ids))]
-    every = with_either(checked, search.trials, region, lanes)
+    every = with_either(checked, search.trials, region)
     return region, {id: GeneralLayouts(emitted, layouts, rings, unlike) for id, emitted in zip(ids, every)}
 
 
@@ -112,11 +105,11 @@ class _Search:
         self,
         given: Sequence[Given],
         tiles: Sequence[str],
-        lanes: int,
         tools: Tools,
         elsewhere: tuple[Region, ...] = (),
     ):
-        self.tiles, self.lanes, self.elsewhere = tiles, lanes, elsewhere
+        lanes = given[0].traced.target.warp_size
+        self.elsewhere = elsewhere
         self.names = (*tiles, WARPS)
         self.trials = Trials(given, self.names, tools)
         self.given, self.points = self.trials.given, tuple(self.trials.points)

@@ -14,7 +14,7 @@ from translator.general.other_texts import tile_sizes, with_other_texts
 from translator.general.ring_depth import ring_depth
 from translator.general.trials import WARPS, Given, Tools, joinable, with_sizes
 from translator.general.written_kernel import as_written
-from translator.general.wanted import Rest
+from translator.general.wanted import Rest, Sought
 from translator.layout.size_range import SizeRange, in_words
 from translator.memory.traced_launch import TracedLaunch
 from translator.rewrite.configuration import Key
@@ -30,22 +30,23 @@ MOST_UNLIKE = 4  # launches that are tried because Triton's passes choose other 
 
 
 def general_versions(
-    versions: list[KernelVersion], traces: Sequence[TracedLaunch], lanes: int, tools: Tools
+    versions: list[KernelVersion], traces: Sequence[TracedLaunch], tools: Tools
 ) -> tuple[list[KernelVersion], tuple[str, ...]]:
     """The versions, those of a kernel with one general text where there is one, and with launches of other element types that it holds
     for too; and a note for each kernel on what it holds for.
 
-    traces: of the versions. lanes: of a warp. tools: what traces and translates launches that were not asked for.
+    traces: of the versions. tools: what traces and translates launches that were not asked for.
     """
     out, more, notes = list(versions), [], []
     for name in dict.fromkeys(v.loaded.qualname for v in versions):
         own = [i for i, v in enumerate(versions) if v.loaded.qualname == name]
         tools = tools.remembering
-        found = _general([versions[i] for i in own], [traces[i] for i in own], lanes, tools)
+        found = _general([versions[i] for i in own], [traces[i] for i in own], tools)
         why, found = (found, []) if isinstance(found, str) else ("", found)
         if len(own) == 1:
             first = versions[own[0]]
-            found = with_other_texts(found or [first], partial(_alone, first, lanes, tools), tools, lanes)
+            lanes = traces[own[0]].target.warp_size
+            found = with_other_texts(found or [first], partial(_alone, first, tools), tools, lanes)
             found = found if len(found) > 1 or not why else []
         for i, version in zip(own, found):
             out[i] = version
@@ -59,7 +60,6 @@ def general_versions(
 
 def _alone(
     version: KernelVersion,
-    lanes: int,
     tools: Tools,
     spec: LaunchSpec,
     beside: Sequence[KernelVersion],
@@ -78,30 +78,27 @@ def _alone(
     # What a text takes for some numbers of stages alone is of interest for the others.
     elsewhere = tuple(Region(v.holds_for, v.bounds) for v in beside if v.holds_for and not v.stages)
     rest = Rest(tuple(around), elsewhere) if around else None
-    found = _general([version], [traced], lanes, replace(tools, functions=functions), True, rest)
+    found = _general([version], [traced], replace(tools, functions=functions), Sought(brief=True, rest=rest))
     return found[0] if not isinstance(found, str) else None if rest else version
 
 
 def _general(
     versions: Sequence[KernelVersion],
     traces: Sequence[TracedLaunch],
-    lanes: int,
     tools: Tools,
-    brief: bool = False,
-    rest: Rest | None = None,
+    sought: Sought = Sought(),
 ) -> list[KernelVersion] | str:
     """The launches of one kernel with formulas for layouts, and for the depth of its rings if there is one, then those with other
-    element types and flags; or why it has none. brief: these are not looked for, nor sizes further away than a factor of two. rest: as
-    of `general_layouts`; there are no rings then.
+    element types and flags; or why it has none.
     """
     samples = [(version.emitted, traced) for version, traced in zip(versions, traces)]
-    depth = None if rest else ring_depth(samples, lambda spec: _other(spec, tools))
+    depth = None if sought.rest else ring_depth(samples, lambda spec: _other(spec, tools))
     if depth is not None:
         apart = [replace(v, emitted=depth.taken_out(v.emitted, traced)) for v, traced in zip(versions, traces)]
-        found = _of_depth(apart, traces, lanes, replace(tools, depth=depth), brief, None)
+        found = _of_depth(apart, traces, replace(tools, depth=depth), sought)
         if found != DEPTH_DIFFERS:
             return found
-    return _of_depth(versions, traces, lanes, tools, brief, rest)
+    return _of_depth(versions, traces, tools, sought)
 
 
 def _other(spec: LaunchSpec, tools: Tools) -> tuple[EmittedKernel, TracedLaunch] | None:
@@ -114,10 +111,8 @@ def _other(spec: LaunchSpec, tools: Tools) -> tuple[EmittedKernel, TracedLaunch]
 def _of_depth(
     versions: Sequence[KernelVersion],
     traces: Sequence[TracedLaunch],
-    lanes: int,
     tools: Tools,
-    brief: bool,
-    rest: Rest | None,
+    sought: Sought,
 ) -> list[KernelVersion] | str:
     """`_general` with the depth of rings as `tools` have it."""
     tiles = tile_sizes(versions)
@@ -128,11 +123,13 @@ def _of_depth(
     region: Region | None = None
     made: dict[str, GeneralLayouts] = {}  # by the launch
     traced = {v.spec.id: trace for v, trace in zip(versions, traces)}
-    beside = {group[0].spec.id: [] if brief else _beside(group, traced[group[0].spec.id], tools) for group in groups}
+    beside = {
+        group[0].spec.id: [] if sought.brief else _beside(group, traced[group[0].spec.id], tools) for group in groups
+    }
     for group in groups:
         others = [_given(*other) for other in beside[group[0].spec.id]]
         given = [_given(v, traced[v.spec.id]) for v in group]
-        found = general_layouts(given, tiles, lanes, tools, others, brief, rest)
+        found = general_layouts(given, tiles, tools, others, sought)
         if isinstance(found, str):
             return found
         region = found[0] if region is None else _common(region, found[0])

@@ -47,7 +47,7 @@ def _as_long(op: PlacedOp, shape: tuple[int, ...], launch: TracedLaunch) -> Plac
     def placed(ty: TensorType) -> TensorType:
         return replace(ty, layout=layout) if ty.shape == shape else ty
 
-    return replace(op, operands=tuple(map(placed, op.operands)), results=tuple(map(placed, op.results)))
+    return op.retyped(placed)
 
 
 def one_each(shape: tuple[int, ...], lanes: int, warps: int) -> Blocked:

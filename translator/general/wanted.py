@@ -33,6 +33,31 @@ class Rest:
 
 
 @dataclass(frozen=True)
+class Sought:
+    """What a general text is sought for: launches, and sizes beside them. brief: no sizes further away than a factor of two, nor other
+    element types and flags. rest: what is looked at instead of neighbours of the launches, which are among it; then nothing runs ahead of
+    its loop.
+    """
+
+    brief: bool = False
+    rest: Rest | None = None
+
+    @property
+    def starts(self) -> Sequence[Loose | None]:
+        return STARTS if self.rest is None else (Loose.LOOPS,)
+
+    @property
+    def elsewhere(self) -> tuple[Region, ...]:
+        return () if self.rest is None else self.rest.elsewhere
+
+    def tried(self, points: Sequence[Point], limits: Limits) -> list[Point]:
+        """The sizes that are looked at first; points: those of the launches."""
+        if self.rest is not None:
+            return self.rest.tried(limits)
+        return [near for point in points for near in neighbours(point, limits)]
+
+
+@dataclass(frozen=True)
 class Wanted:
     """tried: the points that a region is sought among; taken: all that Triton takes, those further away too; keys: of all."""
 
@@ -50,4 +75,4 @@ class Wanted:
         return len(self.around), len(self.taken), 0
 
 
-__all__ = ["Rank", "Rest", "STARTS", "Wanted"]
+__all__ = ["Rank", "Rest", "Sought", "Wanted"]

@@ -8,12 +8,12 @@ from functools import reduce
 
 from translator.lift.induction import added, moved_by, wide
 from translator.lift.symbolic_machine import NotLifted, Run
-from translator.lift.memory_ops import atomic, effect, loaded, read, result_name, write, zeros
+from translator.lift.memory_ops import atomic, effect, fetched, loaded, read, result_name, write, zeros
 from translator.lift.scalars import Scalar, combine, const, never_negative, number
 from translator.lift.sync_ops import init, nothing, same
 from translator.lift.tensor_values import Node, Value, View
 from translator.ttgir.op import Op
-from translator.ttgir.types import Type, pointee
+from translator.ttgir.types import Type
 
 
 @dataclass(frozen=True)
@@ -194,11 +194,7 @@ def buffer_atomic(run: Run, op: Op, given: list[Value]) -> list[Value]:
 
 def buffer_to_lds(run: Run, op: Op, given: list[Value]) -> list[Value]:
     pointers, rest = _addressed(run, op, given)
-    target = next(x for x in given if isinstance(x, View))
-    kind = replace(pointee(pointers.type), layout="")
-    if len(rest) == 1:
-        rest.append(zeros(run, kind))
-    write(run, target, loaded(run, op, "tt.load", (pointers, *rest), kind))
+    fetched(run, op, next(x for x in given if isinstance(x, View)), pointers, rest)
     return [None] * len(op.results)
 
 

@@ -322,11 +322,15 @@ def async_copy(run: Run, op: Op, given: list[Value]) -> list[Value]:
     """cp.async: the elements that a mask turns off are filled with `other`, or zero."""
     target = next(x for x in given if isinstance(x, View))
     pointers, *rest = [x for x in given if x is not target]
-    kind = replace(pointee(pointers.type), layout="")
-    if len(rest) == 1:
-        rest.append(zeros(run, kind))
-    write(run, target, loaded(run, op, "tt.load", (pointers, *rest), kind))
+    fetched(run, op, target, pointers, rest)
     return [None]
+
+
+def fetched(run: Run, op: Op, target: View, pointers: Node, rest: list[Value]) -> None:
+    """What pointers point to, into a buffer. rest: mask and other, those that are given."""
+    kind = replace(pointee(pointers.type), layout="")
+    other = [zeros(run, kind)] if len(rest) == 1 else []
+    write(run, target, loaded(run, op, "tt.load", (pointers, *rest, *other), kind))
 
 
 def zeros(run: Run, kind: Type) -> Node:

@@ -103,7 +103,6 @@ OPERATIONS: dict[str, Callable[..., int]] = {
     "gtu": _unsigned(lambda a, b: int(a > b)),
     "geu": _unsigned(lambda a, b: int(a >= b)),
 }
-UNSIGNED = frozenset(name for name in OPERATIONS if name + "u" in OPERATIONS)
 NAMES: dict["Expr", str] = {}  # the author's names
 
 

@@ -5,7 +5,6 @@ Counts are of instructions as written, not of cycles or of executions; a wave ex
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -34,6 +33,7 @@ _MEMORY = re.compile(r"(?:global|buffer|flat)_(load|store)_(\w+)")
 _LDS_WIDTH = re.compile(r"_[bui](8|16|32|64|96|128)(?:_|$)")
 # Sizes of global and buffer accesses: `dwordx4` (CDNA, GFX9) and `b128` (GFX11 and later) spellings, in bits.
 _WORD_BITS = {"byte": 8, "short": 16, "dword": 32, "dwordx2": 64, "dwordx3": 96, "dwordx4": 128}
+_NOT_COUNTED = ("mix", "loop", "incomplete", "num_warps")
 _DPP = re.compile(r"dpp|row_sh|row_ror|row_bcast|row_xmask|quad_perm")
 
 
@@ -76,16 +76,12 @@ class InstructionMix:
         """Matrix instructions per instruction, 0 to 1."""
         return self.mma / self.insns if self.insns else 0.0
 
-    @property
-    def matrix_flops(self) -> int:
-        """Floating-point (or integer) operations of the matrix instructions, per wave."""
-        return sum(n * 2 * math.prod(int(x) for x in shape.split("x")) for shape, n in self.matrix.items())
-
 
 @dataclass(frozen=True)
 class KernelMetrics:
     """What one compiled kernel costs. vgpr counts AGPRs too where they share a file; LDS and scratch in bytes;
-    occupancy in waves per SIMD (0 when one workgroup does not fit the target). incomplete: PTX of the source was dropped.
+    occupancy in waves per SIMD (0 when one workgroup does not fit the target). incomplete: PTX of the source was dropped;
+    num_warps: of a workgroup.
     """
 
     mix: InstructionMix
@@ -100,10 +96,11 @@ class KernelMetrics:
     loop: InstructionMix | None
     occupancy: int | None = None
     incomplete: bool = False
+    num_warps: int = 4
 
     def as_json(self) -> dict:
         """One flat object; the hottest loop's counts under `loop` (None without loops)."""
-        own = {name: value for name, value in asdict(self).items() if name not in ("mix", "loop", "incomplete")}
+        own = {name: value for name, value in asdict(self).items() if name not in _NOT_COUNTED}
         return {**asdict(self.mix), **own, "loop": asdict(self.loop) if self.loop else None}
 
 
@@ -127,6 +124,7 @@ def measure(text: str, *, shared: int = 0, target: Target | None = None, num_war
         loops=len(find_loops(code)),
         loop=count(hottest) if hottest else None,
         occupancy=target.occupancy(vgpr, int(shared), num_warps) if target else None,
+        num_warps=num_warps,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from rules.targets import target
 from translator.lowering.metrics import InstructionMix, KernelMetrics
 
 MIX_ROWS = (
@@ -16,10 +17,9 @@ WIDTH_ROWS = ("load", "store", "ds")
 COUNTED = (("mma", "mma", "matrix instructions"), ("barrier", "barriers", "barriers"))
 KERNEL_ROWS = ("vgpr", "agpr", "sgpr", "spill", "sgpr_spill", "scratch_bytes", "lds_bytes", "occupancy")
 
-# Above these the translation counts as worse than Triton's compile. Scheduling moves instruction counts by a few percent,
-# padding LDS bytes; widths are averages, which a narrow access more moves. Anything else has to be no worse at all.
+# Above these the translation counts as worse than Triton's compile. Scheduling moves instruction counts by a few percent;
+# widths are averages, which a narrow access more moves. Anything else has to be no worse at all.
 MAX_INSTRUCTIONS = 1.10
-MAX_LDS = 1.05
 MIN_WIDTH = 0.9
 
 
@@ -119,12 +119,22 @@ class Parity:
             n, limit = getattr(self.translated, name), getattr(self.triton, name)
             if n > limit:
                 found.setdefault("spills", []).append(f"spills {n} {registers}, Triton {limit}")
-        if self.translated.lds_bytes > MAX_LDS * self.triton.lds_bytes:
-            found["lds"] = [f"uses {self.translated.lds_bytes} bytes of LDS, Triton {self.triton.lds_bytes}"]
+        ours_fit, theirs_fit = (self._fit(side.lds_bytes) for side in (self.translated, self.triton))
+        if ours_fit < theirs_fit:
+            size, other = self.translated.lds_bytes, self.triton.lds_bytes
+            found["lds"] = [
+                f"{size} bytes of LDS leave room for {ours_fit} workgroups, Triton's {other} for {theirs_fit}"
+            ]
         for kind in ("load", "store"):
             if narrow := narrower(*(accesses(side.mix, kind) for side in (self.translated, self.triton))):
                 found.setdefault("widths", []).append(f"{kind}s are {narrow}")
         return found
+
+    def _fit(self, lds_bytes: int) -> int:
+        """Workgroups that a compute unit would hold of Triton's kernel if each had so much LDS: bytes that leave room for as many as
+        registers do are free.
+        """
+        return target(self.target).workgroups(self.triton.vgpr, lds_bytes, self.triton.num_warps)
 
     def as_json(self) -> dict:
         """{"ratios", "loop" (or None), "unrolled", "widths": {"load": [ours, Triton's], ...}, "regressions"}."""

@@ -94,8 +94,4 @@ def _made_of_tiles(anchors: Anchors, staging: dict[Path, Staged]) -> set[Op]:
 
 def _at(op: PlacedOp, shape: tuple[int, ...], layout: Layout) -> PlacedOp:
     """An operation on tensors of a shape in the late layout."""
-
-    def moved(ty: TensorType) -> TensorType:
-        return replace(ty, layout=layout) if ty.shape == shape else ty
-
-    return replace(op, operands=tuple(map(moved, op.operands)), results=tuple(map(moved, op.results)))
+    return op.retyped(lambda ty: replace(ty, layout=layout) if ty.shape == shape else ty)

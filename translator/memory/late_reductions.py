@@ -63,10 +63,7 @@ def _moved(op: PlacedOp, moves: Moves, final: Anchors) -> PlacedOp:
     if after is None or _final_layouts(final, op, first) != {after}:
         return op
 
-    def at(ty: TensorType) -> TensorType:
-        return replace(ty, layout=moves.get((ty.shape, ty.layout), ty.layout))
-
-    return replace(op, operands=tuple(map(at, op.operands)), results=tuple(map(at, op.results)))
+    return op.retyped(lambda ty: replace(ty, layout=moves.get((ty.shape, ty.layout), ty.layout)))
 
 
 __all__ = ["with_late_reductions"]

@@ -8,13 +8,13 @@ from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import every_iteration, is_index, loop_bounds, varies
 from translator.facts.obligations import Obligation
 from translator.facts.operations import operation_of
-from translator.facts.polynomials import INDEX, Polynomial, add, fixed, moving, quotient
+from translator.facts.polynomials import INDEX, OPERATORS, Polynomial, add, fixed, moving, operated, quotient
 from translator.facts.same_value import value_key
 from translator.facts.signs import Signs
-from translator.facts.syntax import is_new_axis, less_than, unparsed
+from translator.facts.syntax import index_parts, is_new_axis, is_whole_axis, less_than, unparsed
 from translator.facts.webs import Web
 from translator.frontend.trace import ConstFact, TensorFact
-from translator.pipeline.tile_terms import NotATile, axis_atom, axis_of, times
+from translator.pipeline.tile_terms import NotATile, axis_atom, axis_of, short, times
 from translator.rewrite.statements import holds, statements_after
 
 _SAME = ("multiple_of", "max_contiguous", "max_constancy")
@@ -25,7 +25,7 @@ class AddressReader:
     """Integer expressions of one loop as polynomials; what was met on the way.
 
     names: atoms and the expressions they stand for; extents: by dimension, the end of its `arange`; wide: 64-bit
-    arithmetic was met.
+    arithmetic was met; narrow: what is added to pointers as 32-bit numbers, which may have wrapped around.
     """
 
     def __init__(self, facts: FunctionFacts, loop: ast.For, low: ast.expr | None, step: ast.expr | None, shape):
@@ -33,6 +33,7 @@ class AddressReader:
         self.names: dict[str, ast.expr] = {}
         self.extents: dict[int, ast.expr] = {}
         self.wide = False
+        self.narrow: Polynomial = {}
         self.moved_bases: set[ast.Name] = set()
         self.assumed: set[Obligation] = set()
         # By dimension: (start, M) of `(start + arange) % M`.
@@ -54,9 +55,10 @@ class AddressReader:
             if isinstance(node.op, ast.Sub) and pointer is not node.left or (left is None or right is None):
                 raise NotATile("its address is not affine")
             base, address = self.pointer(pointer, self._lower(pointer, axes))
-            return base, add(
-                address, self.affine(integer, self._lower(integer, axes)), -1 if isinstance(node.op, ast.Sub) else 1
-            )
+            offset, sign = self.affine(integer, self._lower(integer, axes)), -1 if isinstance(node.op, ast.Sub) else 1
+            if isinstance(added := facts.fact(integer), TensorFact) and added.dtype == "int32":
+                self.narrow = add(self.narrow, offset, sign)
+            return base, add(address, offset, sign)
         if isinstance(node, ast.Subscript) and (inner := self._expanded(node, axes)) is not None:
             return self.pointer(node.value, inner)
         if isinstance(node, ast.Call) and (inner_node := self._passed(node)) is not None:
@@ -90,7 +92,7 @@ class AddressReader:
             return [c for side in (node.left, node.right) for c in self.conjuncts(side, self._lower(side, axes))]
         if isinstance(node, ast.Subscript) and (inner := self._expanded(node, axes)) is not None:
             return self.conjuncts(node.value, inner)
-        if isinstance(node, ast.Name) and (value := self.facts.webs.value_of(node)) is not None:
+        if (value := self.facts.webs.value_of(node)) is not None:
             return self.conjuncts(value, axes)
         return [(node, axes)]
 
@@ -121,18 +123,16 @@ class AddressReader:
         if not isinstance(fact, TensorFact) or fact.dtype not in _INTEGERS:
             raise NotATile(f"`{unparsed(node)}` is not an integer")
         self.wide |= fact.dtype == "int64"
-        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, OPERATORS):
             try:
-                a, b = (self.affine(side, self._lower(side, axes)) for side in (node.left, node.right))
+                a, b = (self._widened(side, self._lower(side, axes), fact) for side in (node.left, node.right))
             except NotATile:
                 if fact.shape or varies(self.facts, self.loop, node):
                     raise
                 return self._atom(node)
-            if isinstance(node.op, ast.Mult):
-                return times(a, b)
-            return add(a, b, -1 if isinstance(node.op, ast.Sub) else 1)
+            return short(operated(node.op, a, b))
         if isinstance(node, ast.Call) and (inner := self._passed(node)) is not None:
-            return self.affine(inner, axes)
+            return self._widened(inner, axes, fact)
         if not fact.shape:
             return self._scalar(node)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and len(axes) == 1:
@@ -156,6 +156,16 @@ class AddressReader:
                 return add({(axis_atom(axes[0]),): 1}, {(): start.value} if start.value else {}, 1)
         raise NotATile(f"`{unparsed(node)}` is not a sum of an arange and values that stay the same")
 
+    def _widened(self, node: ast.expr, axes: tuple[int, ...], into: TensorFact) -> Polynomial:
+        """A part of an integer that may have more bits: a product of sizes has wrapped around by then, and is one value."""
+        found, fact = self.affine(node, axes), self.facts.fact(node)
+        if into.dtype != "int64" or not isinstance(fact, TensorFact) or fact.shape or fact.dtype != "int32":
+            return found
+        sizes = (
+            sum(not isinstance(self.facts.fact(self.names[a]), ConstFact) for a in m if a in self.names) for m in found
+        )
+        return self._atom(node) if max(sizes, default=0) > 1 and not varies(self.facts, self.loop, node) else found
+
     def _wrapped(self, node: ast.BinOp, axes: tuple[int, ...]) -> Polynomial:
         """`(start + arange) % M`, as if it were not wrapped: whoever reads `wrapped` has to see to the rows from M on."""
         row, limit = self.affine(node.left, axes), self.affine(node.right, ())
@@ -173,13 +183,11 @@ class AddressReader:
             raise NotATile(f"`{unparsed(node)}` is not an integer")
         if isinstance(node, ast.Constant) or varies(self.facts, self.loop, node):  # `a.shape[0]` of what the loop loads
             return {(): value} if value else {}
-        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, OPERATORS):
             facts = [self.facts.fact(side) for side in (node.left, node.right)]
             if all(isinstance(f, ConstFact) for f in facts):
                 a, b = (self._constant(side, f.value) for side, f in zip((node.left, node.right), facts))
-                if isinstance(node.op, ast.Mult):
-                    return times(a, b)
-                return add(a, b, -1 if isinstance(node.op, ast.Sub) else 1)
+                return short(operated(node.op, a, b))
         return self._atom(node)
 
     def numeric(self, polynomial: Polynomial) -> Polynomial:
@@ -238,11 +246,9 @@ class AddressReader:
         return None
 
     def _expanded(self, node: ast.Subscript, axes: tuple[int, ...]) -> tuple[int, ...] | None:
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        parts = index_parts(node)
         new = [is_new_axis(p) for p in parts]
-        plain = all(
-            n or (isinstance(p, ast.Slice) and (p.lower, p.upper, p.step) == (None,) * 3) for n, p in zip(new, parts)
-        )
+        plain = all(n or is_whole_axis(p) for n, p in zip(new, parts))
         fact = self.facts.fact(node.value)
         if not plain or not isinstance(fact, TensorFact) or not fact.shape or len(parts) != len(axes):
             return None
@@ -333,7 +339,7 @@ class AddressReader:
             return True
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             return self._multiple(node.left, of) or self._multiple(node.right, of)
-        value = self.facts.webs.value_of(node) if isinstance(node, ast.Name) else None
+        value = self.facts.webs.value_of(node)
         return value is not None and self._multiple(value, of)
 
     def _amount(self, s: ast.stmt, name: str, loop: ast.For) -> Polynomial | None:

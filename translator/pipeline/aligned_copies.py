@@ -15,7 +15,7 @@ from translator.facts import callees
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import HINTS, int_of
 from translator.facts.operations import operation_of
-from translator.facts.syntax import is_new_axis
+from translator.facts.syntax import index_parts, is_new_axis
 from translator.frontend.trace import TensorFact
 from translator.pipeline.copy_width import both, fewest, multiple_by, start_of, write_down
 from translator.rewrite.addresses import is_bare_parameter
@@ -37,11 +37,11 @@ def rest_on_alignment(facts: FunctionFacts, record: Record, call: ast.Call, layo
     axis = _fastest(layout)
     if elements <= 1 or axis is None:
         return
-    given = callees.bind(facts, call, callees.callee_of(facts, call))
+    given = callees.bound(facts, call)
     asked = _Alignment(facts, elements)
     pointer, mask = given["pointer"], given.get("mask")
     found = asked.run(pointer, axis)
-    if mask is not None and not callees.is_none(facts, mask):
+    if callees.is_given(facts, mask):
         found = both(found, asked.together(mask, axis))
     write_down(record, found or (), "direct copies to LDS")
 
@@ -91,7 +91,7 @@ class _Alignment:
         """What the author says of a value, `tl.max_contiguous(tl.multiple_of(x, 64), 64)`, in groups that are whole there."""
         if not isinstance(node, ast.Call) or (callee := callees.callee_of(self._facts, node)) is None:
             return _NOTHING
-        given = list(callees.bind(self._facts, node, callee).values())
+        given = list(callees.bind(node, callee).values())
         if callee.row is None or callee.name not in HINTS or len(given) != 2:
             return _NOTHING
         whole = multiple_by(self._facts, given[1], self._elements) is not None
@@ -137,7 +137,7 @@ class _Alignment:
         if isinstance(node, ast.Name):
             return self._assigned(question, node, axis)
         if isinstance(node, ast.Subscript) and self._facts.tensor(node.value) is not None:
-            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            parts = index_parts(node)
             return question(node.value, sum(not is_new_axis(part) for part in parts[:axis]))
         if isinstance(node, ast.Call) and (call := self._operation(node)) is not None:
             if call.name in _THROUGH and call.first is not None and self._rank(call.first) == self._rank(node):

@@ -104,7 +104,7 @@ def clipped_masks(
     clips: dict[ast.AST, Clip | Bounded] = {}
     rings, guarded, assumed = set(), set(), set()
     for ring in loop.rings:
-        mask = callees.bind(facts, ring.load.call, callees.callee_of(facts, ring.load.call)).get("mask")
+        mask = callees.bound(facts, ring.load.call).get("mask")
         if ring.load.tile is not None or mask is None or callees.is_absent(facts, mask):
             continue
         for node in tail.conjuncts(mask):
@@ -117,7 +117,7 @@ def clipped_masks(
                 clips[made] = replace(clip, ends=ends)
                 rings.add(ring.smem)
     for call in loop.plan.guarded:
-        mask = callees.bind(facts, call, callees.callee_of(facts, call)).get("mask")
+        mask = callees.bound(facts, call).get("mask")
         for node in tail.conjuncts(mask) if mask is not None else ():
             clip = clips.get(twins.get(node)) or _bounded(facts, loop, node, twins)
             if clip is not None and clip.ends:

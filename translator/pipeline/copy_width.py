@@ -18,7 +18,7 @@ from translator.rewrite import descriptors
 from translator.rewrite.addresses import is_bare_parameter
 from translator.rewrite.unit import Record
 from translator.ttgir.elements import bits_of
-from translator.ttgir.layouts import Blocked, Layout
+from translator.ttgir.layouts import Blocked, Layout, dealt
 
 _PARAMETER = 16  # what Triton specializes an integer argument on
 _START = ".start"  # of a tensor that is an argument
@@ -32,7 +32,7 @@ def wide_enough(facts: FunctionFacts, owner: ast.expr, offsets: list[ast.expr]) 
 def rest_on_multiples(facts: FunctionFacts, record: Record, call: ast.Call) -> None:
     """Write down the arguments that Triton was told are multiples of 16, without which a load's copies to LDS do not compile."""
     callee = callees.callee_of(facts, call)
-    offsets = callees.bind(facts, call, callee)["offsets"]
+    offsets = callees.bind(call, callee)["offsets"]
     write_down(record, _rests_on(facts, callee.owner, offsets.elts) or (), "copies of a descriptor's tiles to LDS")
 
 
@@ -80,19 +80,9 @@ def source_layout(facts: FunctionFacts, call: ast.Call, owner: ast.expr) -> Layo
     if isinstance(layout, Blocked) and layout.order[0] == block.rank - 1 and layout.size_per_thread[-1] >= narrowest:
         return layout
     sizes = [1] * (block.rank - 1) + [max(1, min(block.shape[-1], widest))]
-    lanes = _dealt(facts.kernel.target.warp_size, block.shape, sizes)
-    warps = _dealt(facts.kernel.num_warps, block.shape, [size * lane for size, lane in zip(sizes, lanes)])
+    lanes = dealt(facts.kernel.target.warp_size, block.shape, sizes)
+    warps = dealt(facts.kernel.num_warps, block.shape, [size * lane for size, lane in zip(sizes, lanes)])
     return Blocked(tuple(sizes), tuple(lanes), tuple(warps), tuple(reversed(range(block.rank))), layout.ctas)
-
-
-def _dealt(count: int, shape: tuple[int, ...], held: list[int]) -> list[int]:
-    """`count` lanes or warps over what is left of `shape` where each has `held` of it, the last dimension first."""
-    out = [1] * len(shape)
-    for d in reversed(range(len(shape))):
-        out[d] = max(1, min(count, shape[d] // held[d]))
-        count //= out[d]
-    out[0] *= count
-    return out
 
 
 def _argument(made: ast.Call, position: int, name: str) -> ast.expr | None:
@@ -145,7 +135,7 @@ def start_multiple_by(facts: FunctionFacts, pointer: ast.expr, of: int) -> froze
         )
     if is_bare_parameter(facts, pointer):
         return start_of(facts, pointer)
-    value = facts.webs.value_of(pointer) if isinstance(pointer, ast.Name) else None
+    value = facts.webs.value_of(pointer)
     return start_multiple_by(facts, value, of) if value is not None else None
 
 
@@ -172,7 +162,7 @@ def _called_multiple_by(facts: FunctionFacts, node: ast.Call, of: int) -> frozen
     callee = callees.callee_of(facts, node)
     if callee is None or callee.row is None:
         return None
-    given = list(callees.bind(facts, node, callee).values())
+    given = list(callees.bind(node, callee).values())
     inner = given[0] if callee.name in HINTS and given else callees.cast_of(facts, node)
     said = callee.name == HINTS[0] and len(given) == 2
     # Of an argument Triton knows what the launch says alone.

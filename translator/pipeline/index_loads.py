@@ -44,8 +44,8 @@ def unguarded(facts: FunctionFacts, tail: TailProof, statement: ast.stmt) -> lis
     found = []
     for n in ast.walk(statement):
         if isinstance(n, ast.Call) and isinstance(facts.fact(n), TensorFact) and callees.kind_of(facts, n) == "load":
-            mask = callees.bind(facts, n, callees.callee_of(facts, n)).get("mask")
-            if mask is None or callees.is_none(facts, mask) or not tail.implied(mask):
+            mask = callees.bound(facts, n).get("mask")
+            if not callees.is_given(facts, mask) or not tail.implied(mask):
                 found.append(n)
     return found
 
@@ -66,7 +66,7 @@ def why_not_ahead(facts: FunctionFacts, loop: ast.For, value: ast.expr) -> str:
     for n in ast.walk(loop):
         if isinstance(n, ast.Call) and n is not loop.iter and not reads_only(facts, n):
             return "memory, in a loop that may write it"
-    if any(set(callees.bind(facts, load, callees.callee_of(facts, load))) - _PLAIN for load in loads):
+    if any(set(callees.bound(facts, load)) - _PLAIN for load in loads):
         return "a load with other arguments than a mask"
     return ""
 

@@ -12,8 +12,7 @@ after:  `if not EVEN: a = tl.load(ptrs, mask) else: a = tl.load(ptrs)`
 from __future__ import annotations
 
 import ast
-import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,11 +21,10 @@ from triton.runtime.jit import JITFunction
 
 from translator.frontend.trace import ConstFact, Frame, TensorFact
 from translator.numbered import numbered
-from translator.facts.source_text import SourceText, replace_spans
+from translator.facts.source_text import SourceText, edited_copy, inside_strings, replace_spans
 from translator.facts.syntax import unparsed
-from translator.gluon.written import Written, form_of, literal, name as variable, operand
+from translator.gluon.written import Written, closed, form_of, literal, name as variable, operand
 from translator.pipeline.inlined_lines import is_arithmetic, lines_of, unread_assignments
-from translator.source.moved_lines import record_moved
 
 MAX_DEPTH = 4
 
@@ -66,12 +64,7 @@ def inlined_kernel(launch: Any) -> Any | None:
             text = ("\n").join(indent + line if line.strip() else "" for line in lines)
             start, end = source.span(statement)
             edits.append((start - len(indent), end, text))
-    if not edits:
-        return None
-    fn = copy.copy(frame.fn)
-    fn._unsafe_update_src(replace_spans(source.text, 0, len(source.text), edits))
-    record_moved(fn, frame.fn, source.text, edits)
-    return fn
+    return edited_copy(frame.fn, source, edits) if edits else None
 
 
 def inline_tile_loads(launch: Any, retrace: Callable[[Any], Any]) -> Any:
@@ -153,14 +146,18 @@ def _body(
         for n in ast.iter_child_nodes(parent)
         if isinstance(n, ast.Name) and n.id in renamed
     ]
-    if any("\n" in new for _, _, new in edits):
+    lines_in_strings = inside_strings(text.text)
+    if any("\n" in new for _, _, new in edits) or any(
+        s.lineno <= n <= s.end_lineno for s in body for n in lines_in_strings
+    ):
         raise _CannotInline
     for leaf in leaves:
         start, end = text.span(leaf)
         assigned = _results(text, edits, statement, leaf, targets)
         edits = [e for e in edits if not (start <= e[0] and e[1] <= end)]
-        edits.append((start, end, assigned[0] if assigned else "pass"))
-    changed = replace_spans(text.text, 0, len(text.text), edits).splitlines()
+        new = assigned[0] if assigned else "pass"
+        edits.append((start, end, new + "\n" * (leaf.end_lineno - leaf.lineno - new.count("\n"))))
+    changed = replace_spans(text.text, 0, len(text.text), edits).split("\n")
     literal = {name for name, (_, node) in arguments.items() if node is None or isinstance(node, ast.Constant)}
     decided = literal - stored
     unread = unread_assignments(body, returned, helper, decided, local - set(targets))
@@ -189,22 +186,20 @@ def _parameters(
     renamed: dict[str, Written] = {}
     for name, (argument, node) in arguments.items():
         simple = node is None or isinstance(node, (ast.Name, ast.Constant))
-        if (
-            not simple
-            and is_arithmetic(node)
-            and not stored & {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-        ):
+        if not simple and is_arithmetic(node) and not stored & _names(node):
             constant = isinstance(helper.args.get(name), ConstFact)
             simple = constant or _most_uses(statements, name) <= 1
         if name in stored:
             if argument != name:
                 if name in names - ended:
                     raise _CannotInline
-                before.append(f"{name} = {argument}")
+                if any(name in _names(other) for parameter, (_, other) in arguments.items() if parameter != name):
+                    renamed[name] = _inside(name, around, arguments)  # what the caller calls so is still needed
+                before.append(f"{renamed.get(name, name)} = {closed(argument)}")
             elif name not in around.targets and name not in ended:
                 if not ended:  # in a loop, which hands its variables on
                     raise _CannotInline
-                renamed[name] = variable(numbered(f"{name}_inside", (names | stored).__contains__))
+                renamed[name] = _inside(name, around, arguments)
                 before.append(f"{renamed[name]} = {name}")
         elif argument != name:
             if simple and argument not in stored:
@@ -216,8 +211,17 @@ def _parameters(
                     renamed[name] = variable(numbered(name, (names | stored).__contains__))
                 constant = constants.get(name) if isinstance(helper.args.get(name), ConstFact) else None
                 own = renamed.get(name, name)
-                before.append(f"{own}: {constant} = {argument}" if constant else f"{own} = {argument}")
+                before.append(f"{own}: {constant} = {closed(argument)}" if constant else f"{own} = {closed(argument)}")
     return before, renamed
+
+
+def _names(node: ast.AST | None) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if node is not None else set()
+
+
+def _inside(name: str, around: _Around, arguments: Iterable[str]) -> Written:
+    """What a parameter is called where the caller has its name."""
+    return variable(numbered(f"{name}_inside", {*around.names, *around.stored, *arguments}.__contains__))
 
 
 def _reached(frame: Frame, statements: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -231,15 +235,17 @@ def _reached(frame: Frame, statements: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 def _same_globals(helper: ast.FunctionDef, fn: JITFunction, kernel: ast.FunctionDef, into: JITFunction) -> bool:
     """Whether what the helper finds outside of itself is the same where it is called."""
-    own = {n.id for n in ast.walk(helper) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    own |= {a.arg for a in ast.walk(helper) if isinstance(a, ast.arg)}
-    local = {n.id for n in ast.walk(kernel) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    local |= {a.arg for a in ast.walk(kernel) if isinstance(a, ast.arg)}
-    names = {n.id for s in helper.body for n in ast.walk(s) if isinstance(n, ast.Name)} - own
+    names = {n.id for s in helper.body for n in ast.walk(s) if isinstance(n, ast.Name)} - _bound_in(helper)
     missing = object()
-    return not names & local and all(
+    return not names & _bound_in(kernel) and all(
         fn.__globals__.get(name, missing) is into.__globals__.get(name, missing) for name in names
     )
+
+
+def _bound_in(function: ast.FunctionDef) -> set[str]:
+    """The parameters and variables of a function."""
+    stored = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return stored | {a.arg for a in ast.walk(function) if isinstance(a, ast.arg)}
 
 
 def _annotation(parameter: ast.arg, fn: JITFunction, into: JITFunction) -> str | None:
@@ -338,6 +344,7 @@ def _results(
     texts = []
     for e in elements:
         start, end = text.span(e)
-        texts.append(replace_spans(text.text, start, end, [x for x in edits if start <= x[0] and x[1] <= end]))
+        changed = replace_spans(text.text, start, end, [x for x in edits if start <= x[0] and x[1] <= end])
+        texts.append(closed(Written(changed, form_of(e), open=text.is_open(e))))
     pairs = [(t, e) for t, e in zip(targets, texts) if t != e]
     return [f"{', '.join(t for t, _ in pairs)} = {', '.join(e for _, e in pairs)}"] if pairs else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from translator.facts.source_text import first_line
+from translator.facts.source_text import dedented, first_line
 from translator.frontend.trace import ConstFact, Frame
 
 _ARITHMETIC = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Subscript, ast.Slice)
@@ -59,11 +59,11 @@ def lines_of(
     out: list[str] = []
     column = statements[0].col_offset
     for s in statements:
-        out += [line[column:] for line in text[after : s.lineno - 1]]
+        out += [dedented(line, column) for line in text[after : s.lineno - 1]]
         branch = _branch(s, frame, literal)
         if branch:
             out += lines_of(text, branch, frame, first_line(text, branch[0].lineno) - 1, literal, unread)
         elif branch is None and s not in unread:
-            out += [line[column:] for line in text[s.lineno - 1 : s.end_lineno]]
+            out += [dedented(line, column) for line in text[s.lineno - 1 : s.end_lineno]]
         after = s.end_lineno or s.lineno
     return out

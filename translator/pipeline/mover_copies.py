@@ -10,7 +10,7 @@ import functools
 
 from translator.facts import callees
 from translator.facts.function import FunctionFacts
-from translator.facts.polynomials import INDEX, Polynomial
+from translator.facts.polynomials import INDEX, Polynomial, add
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.pipeline.loop import NOWHERE, PipelinedLoop, Ring
 from translator.pipeline.strided_tiles import Axis, StridedTile
@@ -85,7 +85,7 @@ def _take(
 
 def _place(facts: FunctionFacts, emit: Emit, ring: Ring, tile: DescriptorTile) -> tuple[str, list[str]]:
     """The descriptor that a copy of the tile takes, and the offsets in it."""
-    given = callees.bind(facts, ring.fetch, callees.callee_of(facts, ring.fetch))
+    given = callees.bound(facts, ring.fetch)
     moved = _positioned(facts, tile)
     offsets = [
         "0" if f and moved else tdm.index_text(facts, emit, o) for f, o in zip(tile.fixed, given["offsets"].elts)
@@ -102,12 +102,8 @@ def _make(writing: Writing, loop: PipelinedLoop, ring: Ring, tile: StridedTile) 
     if tile.small:
         writing.record.reaches(tile.small)
     writing.names.suggest(tile.shared, f"{ring.load.name}_shared", 1, ring.load.line)
-    base = writing.emit(tile.base)
-    if tile.rest and all(coefficient < 0 for coefficient in tile.rest.values()):
-        taken = {monomial: -coefficient for monomial, coefficient in tile.rest.items()}
-        base = binary(base, "-", grouped(_text(facts, writing.emit, tile, taken, wide=tile.wide)))
-    elif tile.rest:
-        base = binary(base, "+", _text(facts, writing.emit, tile, tile.rest, wide=tile.wide))
+    base = _further(facts, writing.emit, tile, writing.emit(tile.base), tile.narrow)
+    base = _further(facts, writing.emit, tile, base, add(tile.rest, tile.narrow, -1), tile.wide)
     shape = ", ".join(_size(facts, writing.emit, tile, a) for a in tile.axes)
     strides = ", ".join(_text(facts, writing.emit, tile, a.stride) for a in tile.axes)
     block = ", ".join(writing.emit(a.extent) for a in tile.axes)
@@ -121,6 +117,19 @@ def _make(writing: Writing, loop: PipelinedLoop, ring: Ring, tile: StridedTile) 
     shape = f"[{loop.buffers}] + {ring.desc}.block_shape"
     lines.append(f"{ring.smem} = gl.allocate_shared_memory({ring.desc}.dtype, {shape}, {ring.desc}.layout)")
     return lines
+
+
+def _further(
+    facts: FunctionFacts, emit: Emit, tile: StridedTile, base: Written, by: Polynomial, wide: bool = False
+) -> Written:
+    """The pointer `base` with `by` added to it, or taken off it."""
+    if not by:
+        return base
+    if all(coefficient < 0 for coefficient in by.values()):
+        taken = {monomial: -coefficient for monomial, coefficient in by.items()}
+        return binary(base, "-", grouped(_text(facts, emit, tile, taken, wide=wide)))
+    text = _text(facts, emit, tile, by, wide=wide)
+    return binary(base, "+", grouped(text) if len(by) > 1 and not wide and tile.wide else text)
 
 
 def _position(ring: Ring, tile: StridedTile) -> str:

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from translator.choices.chosen import Choices
 from translator.facts.function import FunctionFacts
-from translator.facts.loop_range import int_of
+from translator.facts.loop_range import int_of, step_of
 from translator.facts.signs import obligation_at
 from translator.gluon.tree import Node, Number, as_lines
 from translator.pipeline import multicast, mover_copies
@@ -49,7 +49,7 @@ def as_branch(facts: FunctionFacts, choices: Choices, plan: PipelinePlan) -> Pip
 
 def runs_at_most_once(facts: FunctionFacts, plan: PipelinePlan) -> bool:
     """Whether the loop starts less than a step before its end: at `E // step * step`, where E is the end."""
-    step = 1 if plan.step is None else int_of(facts, plan.step)
+    step = step_of(facts, plan.step)
     if plan.low is None or step is None:
         return False
     proof = TailProof(facts, plan.loop, plan.low, plan.high, plan.step)
@@ -59,7 +59,7 @@ def runs_at_most_once(facts: FunctionFacts, plan: PipelinePlan) -> bool:
 
 def _whole(facts: FunctionFacts, node: ast.expr, step: int) -> ast.expr | None:
     """E where `node` is `E // step * step`."""
-    while isinstance(node, ast.Name) and (value := facts.webs.value_of(node)) is not None:
+    while (value := facts.webs.value_of(node)) is not None:
         node = value
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
         return None

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from translator.facts import callees
 from translator.facts.function import FunctionFacts
-from translator.facts.loop_range import int_of
+from translator.facts.loop_range import step_of
 from translator.facts.obligations import Obligation
 from translator.facts.polynomials import INDEX, Polynomial, add, fixed, moving
 from translator.facts.same_value import value_key
@@ -25,7 +25,7 @@ from translator.facts.syntax import arguments_of
 from translator.frontend.trace import TensorFact, TupleFact
 from translator.pipeline.address_reader import AddressReader
 from translator.pipeline.index_loads import reads_only, writes
-from translator.pipeline.tile_terms import NotATile, axis_of
+from translator.pipeline.tile_terms import NotATile, strides_of
 from translator.rewrite.addresses import is_pointer
 
 _ANY = "*"  # a pointer from anywhere
@@ -71,7 +71,7 @@ def _address(facts: FunctionFacts, call: ast.Call) -> ast.expr:
     callee = callees.callee_of(facts, call)
     if callee.owner is not None:
         return callee.owner
-    given = callees.bind(facts, call, callee)
+    given = callees.bind(call, callee)
     return given.get("pointer") or given.get("desc") or next(iter(given.values()))
 
 
@@ -118,17 +118,9 @@ def _tile(facts: FunctionFacts, loop: ast.For, low: ast.expr | None, step: ast.e
     fact = facts.fact(pointer)
     reader = AddressReader(facts, loop, low, step, fact.shape)
     base, address = reader.pointer(pointer, tuple(range(len(fact.shape))))
-    strides: list[Polynomial] = [{} for _ in fact.shape]
-    start: Polynomial = {}
-    for monomial, coefficient in reader.numeric(address).items():
-        axes = [d for a in monomial if (d := axis_of(a)) is not None]
-        if len(axes) > 1 or axes and INDEX in monomial or monomial.count(INDEX) > 1:
-            raise NotATile("its address is not affine")
-        if axes:
-            left = tuple(a for a in monomial if axis_of(a) is None)
-            strides[axes[0]] = add(strides[axes[0]], {left: coefficient}, 1)
-        else:
-            start = add(start, {monomial: coefficient}, 1)
+    strides, start = strides_of(reader.numeric(address), len(fact.shape))
+    if any(monomial.count(INDEX) > 1 for monomial in start):
+        raise NotATile("its address is not affine")
     # What the loop moves is known by what it starts with.
     web = facts.webs.of_use.get(base) if base in reader.moved_bases else None
     name = f"start of {web.name}#{web.index}" if web is not None else value_key(facts, base, loop)
@@ -138,7 +130,7 @@ def _tile(facts: FunctionFacts, loop: ast.For, low: ast.expr | None, step: ast.e
 def _apart(facts: FunctionFacts, loop: ast.For, bounds: tuple, load: ast.Call, write: ast.Call, ahead: int) -> bool:
     """Whether no element that `write` writes is one that `load` reads 1 to `ahead` iterations later."""
     low, _, step = bounds
-    by = 1 if step is None else int_of(facts, step)
+    by = step_of(facts, step)
     pointers = _address(facts, load), _address(facts, write)
     if any(not isinstance(facts.fact(p), TensorFact) for p in pointers):
         return False

@@ -15,7 +15,6 @@ The new source is traced again, so nothing else has to know.
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,11 +23,10 @@ from triton.compiler.errors import CompilationError
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_masks import Ordered, Selection, is_mask, is_number, is_of_itself, selection_of
 from translator.facts.loop_range import int_of, is_index, loop_bounds, varies
-from translator.facts.source_text import replace_spans
+from translator.facts.source_text import edited_copy, replace_spans
 from translator.facts.syntax import blocks_of
 from translator.gluon.written import Written, addend, form_of, operand, total
 from translator.numbered import numbered
-from translator.source.moved_lines import record_moved
 
 _Selections = list[tuple[ast.stmt, Selection]]  # with the statement that each stands in
 
@@ -54,13 +52,7 @@ def _peeled(facts: FunctionFacts) -> Any | None:
         selections = _selections(facts, loop)
         if selections and not _within(loop, edits, facts) and (text := _in_two(facts, loop, selections)) is not None:
             edits.append((*facts.source.span(loop), text))
-    if not edits:
-        return None
-    original = facts.frame.fn
-    fn = copy.copy(original)
-    fn._unsafe_update_src(replace_spans(facts.source.text, 0, len(facts.source.text), edits))
-    record_moved(fn, original, facts.source.text, edits)
-    return fn
+    return edited_copy(facts.frame.fn, facts.source, edits) if edits else None
 
 
 def _within(loop: ast.For, edits: list[tuple[int, int, str]], facts: FunctionFacts) -> bool:

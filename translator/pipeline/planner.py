@@ -287,7 +287,7 @@ def _load(
 
     Raises: NotAhead for a load that cannot be fetched like that.
     """
-    given = callees.bind(facts, call, callees.callee_of(facts, call))
+    given = callees.bound(facts, call)
     owner = callees.callee_of(facts, call).owner
     if owner is not None and callees.is_descriptor(facts.fact(owner)):
         return _descriptor_load(facts, decided, tail, statement, call, way, owner, given.get("offsets"))

@@ -168,8 +168,8 @@ def _push_addresses(
     for ring in loop.rings:
         for argument in [*ring.fetch.args, *(k.value for k in ring.fetch.keywords)]:
             _push(pushed, argument)
-            if isinstance(argument, ast.Name) and (web := facts.webs.of_use.get(argument)) is not None:
-                if not web.is_parameter and all(_light(facts, d.value) for d in web.definitions):
+            if (web := facts.webs.of_use.get(argument)) is not None:
+                if not web.is_parameter and all(_light(d.value) for d in web.definitions):
                     make_cheap(web)
                     for d in web.definitions:
                         _push(pushed, d.value)
@@ -182,7 +182,7 @@ def _own_names(
     own = {web.index for _, web in made_anew}
     for made in [*loop.ahead_of.values(), *(ring.fetch for ring in loop.rings)]:
         for name in ast.walk(made):
-            if isinstance(name, ast.Name) and (web := facts.webs.of_use.get(name)) is not None and web.index in own:
+            if (web := facts.webs.of_use.get(name)) is not None and web.index in own:
                 yield name, web
     for made in loop.ahead_of.values():  # the target of `x += c` reads it, too
         if isinstance(made, ast.AugAssign) and (web := facts.webs.of_definition[(made, made.target.id)]).index in own:
@@ -230,7 +230,7 @@ def _with_stages(facts: FunctionFacts, loop: PipelinedLoop, after_read: bool) ->
     return replace(loop, stages=(*stages_of(loop.sliced), *((StagePlan("memory", ()),) if stored else ())))
 
 
-def _light(facts: FunctionFacts, value: ast.expr | None) -> bool:
+def _light(value: ast.expr | None) -> bool:
     """Whether a value is arithmetic on names, with nothing loaded, reduced or called on the way."""
     if value is None:
         return False
@@ -300,7 +300,7 @@ def _move_bases(
 
 
 def _masked(facts: FunctionFacts, load: PipelinedLoad) -> bool:
-    mask = callees.bind(facts, load.call, callees.callee_of(facts, load.call)).get("mask")
+    mask = callees.bound(facts, load.call).get("mask")
     return mask is not None and not callees.is_absent(facts, mask)
 
 

@@ -41,7 +41,7 @@ class Producer:
         )
         element = facts.tensor(ring.load.call).dtype
         dtype = f"gl.{products.DTYPE.get(element, element)}"
-        pointer = callees.bind(facts, ring.fetch, callees.callee_of(facts, ring.fetch)).get("pointer")
+        pointer = callees.bound(facts, ring.fetch).get("pointer")
         if (
             pointer is not None
             and not facts.path
@@ -67,11 +67,11 @@ class Producer:
         writing, facts, loop = self.writing, self.writing.facts, self.loop
         node, staged = ring.fetch, ring.load.staged
         if ring.load.tile is not None:
-            other = callees.bind(facts, node, callees.callee_of(facts, node)).get("other")
-            if other is not None and not callees.is_none(facts, other):
+            other = callees.bound(facts, node).get("other")
+            if callees.is_given(facts, other):
                 writing.record.explain("the data mover needs no other=0: past the bounds of a tensor it reads zero")
             return mover_copies.copy(writing, loop, ring, slot, target, None if ring.load.covered else condition)
-        given = callees.bind(facts, node, callees.callee_of(facts, node))
+        given = callees.bound(facts, node)
         writing.names.suggest(staged.source, f"{ring.load.name}_load", 1, ring.load.line)
         owner = callees.callee_of(facts, node).owner
         if owner is not None:  # a tensor descriptor
@@ -87,7 +87,7 @@ class Producer:
         pointer = given["pointer"]
         access = (
             pointers.access_of(writing, self.addressing, pointer, staged.source)
-            if callees.is_plain_access(facts, node, given)
+            if callees.is_plain_access(facts, given)
             else None
         )
         use_buffer = access is not None and staged.copy != "global"
@@ -122,10 +122,10 @@ class Producer:
         """In which layouts the fetch of a tile wants the parts of its address and its masks; offsets of descriptors are scalars."""
         facts, source = self.writing.facts, ring.load.staged.source
         callee = callees.callee_of(facts, ring.fetch)
-        given = callees.bind(facts, ring.fetch, callee)
+        given = callees.bind(ring.fetch, callee)
         if ring.load.tile is not None or callee.owner is not None:
             return {}
-        as_buffer, masks = callees.is_plain_access(facts, ring.fetch, given), ("mask", "other")
+        as_buffer, masks = callees.is_plain_access(facts, given), ("mask", "other")
         record = self.writing.record
         wants = pointers.pointer_wants(self.addressing, record, given["pointer"], source, as_buffer)
         fact = facts.tensor(ring.load.call)
@@ -136,7 +136,7 @@ class Producer:
         writing, facts, loop = self.writing, self.writing.facts, self.loop
         fact, layout, arguments = facts.tensor(ring.load.call), ring.load.staged.source, []
         mask, other = given.get("mask"), given.get("other")
-        masked = mask is not None and not callees.is_none(facts, mask)
+        masked = callees.is_given(facts, mask)
         mask_text = None
         ends = condition if not ring.load.covered and not ring.clipped else None
         if masked:
@@ -147,7 +147,7 @@ class Producer:
             mask_text = counts.as_value(facts, loop, ends)
         if mask_text is not None:
             arguments.append(f"mask={mask_text}")
-        if masked and other is not None and not callees.is_none(facts, other):
+        if masked and callees.is_given(facts, other):
             # Lanes that a buffer access masks off read as zero; other accesses leave what was there.
             if not callees.is_zero(facts, other):
                 arguments.append(f"other={writing.operand_in(other, fact, layout)}")

@@ -33,7 +33,7 @@ def shared_state(producer: Producer) -> list[str]:
         ]
     lines.append(f"for {loop.tile} in gl.static_range({loop.buffers}):")
     for group, (ready, empty) in enumerate(loop.barriers):
-        lines.append(f"    {module}.init({ready}.index({loop.tile}), {schedule.spelled_ready_count(group)})")
+        lines.append(f"    {module}.init({ready}.index({loop.tile}), {schedule.ready_count(group)})")
         lines.append(f"    {module}.init({empty}.index({loop.tile}), {schedule.consumer_warps} * {schedule.lanes})")
     return [*lines, "gl.barrier()"]
 

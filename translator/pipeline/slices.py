@@ -150,7 +150,7 @@ def accumulator_of(facts: FunctionFacts, plan: PipelinePlan, s: ast.stmt, dot: a
             return None
         name = s.target.id
     else:
-        given = callees.bind(facts, dot, callees.callee_of(facts, dot)).get("acc")
+        given = callees.bound(facts, dot).get("acc")
         if not isinstance(s, ast.Assign) or s.value is not dot or not isinstance(s.targets[0], ast.Name):
             return None
         if not isinstance(given, ast.Name) or given.id != s.targets[0].id:

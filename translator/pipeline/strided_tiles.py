@@ -22,7 +22,7 @@ from translator.facts.signs import Signs, obligation_at
 from translator.frontend.trace import TensorFact
 from translator.memory.staging import Staged
 from translator.pipeline.address_reader import AddressReader
-from translator.pipeline.tile_terms import NotATile, axis_of, times
+from translator.pipeline.tile_terms import NotATile, strides_of, times
 from translator.pipeline.wrapped_rows import reaches_only_masked
 from translator.rewrite.addresses import is_bare_parameter, root_parameter, wide_scalar
 from translator.ttgir.elements import bits_of
@@ -62,7 +62,9 @@ WRAPPED = "a tile of the data mover whose rows wrap"
 
 @dataclass(frozen=True)
 class StridedTile:
-    """Tiles at `base + rest`, axes in the order of memory; order: dimension of the load behind each axis."""
+    """Tiles at `base + rest`, axes in the order of memory; order: dimension of the load behind each axis. wide: `rest` has 64 bits, but for
+    `narrow`, the part of it that the source adds as a 32-bit number, wrapped around as that is.
+    """
 
     base: ast.expr
     rest: Polynomial
@@ -73,6 +75,7 @@ class StridedTile:
     names: dict[str, ast.expr] = field(hash=False)
     assumed: frozenset[Obligation] = frozenset()  # what the tile rests on
     small: str = ""  # the pointer whose tensor must be within 2 GiB
+    narrow: Polynomial = field(default_factory=dict)
 
     @property
     def counts_tiles(self) -> bool:
@@ -111,12 +114,12 @@ def strided_tile(
     staged: Staged,
 ) -> StridedTile:
     """The tile that the load `call` takes. Raises: NotATile."""
-    given = callees.bind(facts, call, callees.callee_of(facts, call))
+    given = callees.bound(facts, call)
     fact = _plain_load(facts, call, given)
     reader = AddressReader(facts, loop, low, step, fact.shape)
     base, address = reader.pointer(given["pointer"], tuple(range(fact.rank)))
     wide = reader.wide
-    strides, rest = _strides(address, fact.rank)
+    strides, rest = strides_of(address, fact.rank)
     contiguous = [d for d, s in enumerate(strides) if reader.numeric(s) == ONE]
     if not contiguous:
         raise NotATile("no dimension is known to be contiguous")
@@ -141,9 +144,10 @@ def strided_tile(
     shared = tile_layout(staged, order, fact)
     if choices.asks("lds-partitions", "two") and (free := free_dimension(facts, loop, call)) is not None:
         shared = partitioned(shared, order.index(free)) or shared
-    tile = StridedTile(
-        base, box.rest, wide or bool(wide_axes), axes, order, shared, reader.names, frozenset(reader.assumed), box.small
-    )
+    narrow = {m: c for m, c in box.rest.items() if wide and reader.narrow.get(m) == c}
+    wide = wide or bool(wide_axes)
+    assumed = frozenset(reader.assumed)
+    tile = StridedTile(base, box.rest, wide, axes, order, shared, reader.names, assumed, box.small, narrow)
     for node in tile.nodes:
         reader.settled(node)
     return tile
@@ -181,25 +185,9 @@ def _plain_load(facts: FunctionFacts, call: ast.Call, given: dict[str, ast.expr]
     if not 1 <= fact.rank <= 5:
         raise NotATile(f"{fact.rank} dimensions")
     other = given.get("other")
-    if other is not None and not callees.is_none(facts, other) and not callees.is_zero(facts, other):
+    if callees.is_given(facts, other) and not callees.is_zero(facts, other):
         raise NotATile("masked elements are something other than 0")
     return fact
-
-
-def _strides(address: Polynomial, rank: int) -> tuple[list[Polynomial], Polynomial]:
-    """(stride of each dimension, what is left) of an address. Raises: NotATile."""
-    strides: list[Polynomial] = [{} for _ in range(rank)]
-    rest: Polynomial = {}
-    for monomial, coefficient in address.items():
-        axes = [d for a in monomial if (d := axis_of(a)) is not None]
-        if not axes:
-            rest[monomial] = coefficient
-        elif len(axes) > 1 or INDEX in monomial:
-            raise NotATile("its address is not affine")
-        else:
-            left = tuple(a for a in monomial if axis_of(a) is None)
-            strides[axes[0]] = add(strides[axes[0]], {left: coefficient}, 1)
-    return strides, rest
 
 
 class _Box:
@@ -277,7 +265,7 @@ def free_dimension(facts: FunctionFacts, loop: ast.For, call: ast.Call) -> int |
     for dot in ast.walk(loop):
         if not callees.is_dot(facts, dot):
             continue
-        given = callees.bind(facts, dot, callees.callee_of(facts, dot))
+        given = callees.bound(facts, dot)
         for index, name in enumerate(("input", "other")):
             definition = facts.webs.definition_of(given.get(name))
             if given.get(name) is call or definition is not None and definition.value is call:

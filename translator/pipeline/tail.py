@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
-from translator.facts.loop_range import every_iteration, int_of, is_index, varies
-from translator.facts.polynomials import INDEX, Polynomial, add, product
+from translator.facts.loop_range import every_iteration, int_of, is_index, step_of, varies
+from translator.facts.polynomials import INDEX, OPERATORS, Polynomial, add, operated
 from translator.facts.host_bounds import Condition, number
 from translator.facts.obligations import Obligation
 from translator.facts.operations import operation_of
@@ -119,7 +119,7 @@ class TailProof:
         """The type that what is left of the loop fits in each iteration: that of the index where the start is not negative, else
         the unsigned one of its width. "" where it fits none."""
         start = 0 if self.low is None else int_of(self.facts, self.low)
-        by = 1 if self.step is None else int_of(self.facts, self.step)
+        by = step_of(self.facts, self.step)
         if self.descending or not by or dtype not in ("int32", "int64"):
             return ""
         rewrite = "tiles ahead that what is left of their loop ends"
@@ -128,7 +128,7 @@ class TailProof:
 
     def beyond(self) -> Beyond:
         """The tiles past the end."""
-        step = 1 if self.step is None else int_of(self.facts, self.step)
+        step = step_of(self.facts, self.step)
         return Beyond(self.loop, number(self.ahead * abs(step or 1)), dict(self.moves))
 
     def conjuncts(self, node: ast.expr) -> list[ast.expr]:
@@ -136,7 +136,7 @@ class TailProof:
             return [*self.conjuncts(node.left), *self.conjuncts(node.right)]
         if isinstance(node, ast.Subscript) and self._is_expansion(node):
             return self.conjuncts(node.value)
-        if isinstance(node, ast.Name) and (value := self.facts.webs.value_of(node)) is not None:
+        if (value := self.facts.webs.value_of(node)) is not None:
             return self.conjuncts(value)
         return [node]
 
@@ -161,16 +161,10 @@ class TailProof:
             if coefficient > 0 or len(monomial) != 1 or not proof.holds(self.tensors[monomial[0]]):
                 return False
         # Past the end the index is at least `high`; that has to bring the margin to zero or below.
-        end = self.polynomial(self.high) if step == 1 else None
-        if end is not None:
-            rest = add(margin, end, -1)
-            if set(rest) <= {()} and rest.get((), 0) <= 0:
-                self.assumed |= proof.assumed
-                return True
-        ceiling = self._ceiling(self.high)
-        if ceiling is not None and ceiling[1] == step:
-            rest = add(margin, ceiling[0], -1)
-            if set(rest) <= {()} and rest.get((), 0) <= 0:
+        end, ceiling = self.polynomial(self.high) if step == 1 else None, self._ceiling(self.high)
+        for high in (end, ceiling[0] if ceiling is not None and ceiling[1] == step else None):
+            rest = add(margin, high, -1) if high is not None else None
+            if rest is not None and set(rest) <= {()} and rest.get((), 0) <= 0:
                 self.assumed |= proof.assumed
                 return True
         return False
@@ -191,7 +185,7 @@ class TailProof:
 
     def _ceiling(self, node: ast.expr) -> tuple[Polynomial, int] | None:
         """(E, S) where `node` is `cdiv(E, S)` or `(E + S - 1) // S`."""
-        if isinstance(node, ast.Name) and (value := self.facts.webs.value_of(node)) is not None:
+        if (value := self.facts.webs.value_of(node)) is not None:
             return self._ceiling(value)
         if isinstance(node, ast.Call):
             called = operation_of(node, self.facts.fact(node.func))
@@ -211,13 +205,11 @@ class TailProof:
         if constant is not None:
             return {(): int(constant)} if constant else {}
         fact = self.facts.fact(node)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, OPERATORS):
             a, b = self.polynomial(node.left), self.polynomial(node.right)
             if a is None or b is None or not isinstance(fact, TensorFact):
                 return None
-            if isinstance(node.op, ast.Mult):
-                return product(a, b)
-            return add(a, b, -1 if isinstance(node.op, ast.Sub) else 1)
+            return operated(node.op, a, b)
         if isinstance(node, ast.Subscript) and self._is_expansion(node):
             return self.polynomial(node.value)
         if (inner := self._widened(node)) is not None:
@@ -263,7 +255,7 @@ class TailProof:
         if first.in_loop != tuple(x for x in moved.in_loop if x is not self.loop):
             return None  # it goes on from one run of the loop to the next
         by = int_of(self.facts, move.value)
-        step = 1 if self.step is None else int_of(self.facts, self.step)
+        step = step_of(self.facts, self.step)
         if not by or not step or by % step:
             return None
         fact = self.facts.fact(node)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from translator.facts.polynomials import Polynomial, product
+from translator.facts.polynomials import INDEX, Polynomial, add, product
 
 _AXIS = "<axis "
 
@@ -21,9 +21,29 @@ def axis_of(atom: str) -> int | None:
     return int(atom[len(_AXIS) : -1]) if atom.startswith(_AXIS) else None
 
 
+def short(polynomial: Polynomial | None) -> Polynomial:
+    """Raises: NotATile for a product of too many terms."""
+    if polynomial is None:
+        raise NotATile("its address is too long a sum")
+    return polynomial
+
+
 def times(a: Polynomial, b: Polynomial) -> Polynomial:
     """Raises: NotATile for a product of too many terms."""
-    found = product(a, b)
-    if found is None:
-        raise NotATile("its address is too long a sum")
-    return found
+    return short(product(a, b))
+
+
+def strides_of(address: Polynomial, rank: int) -> tuple[list[Polynomial], Polynomial]:
+    """(stride of each dimension, what is left) of an address. Raises: NotATile."""
+    strides: list[Polynomial] = [{} for _ in range(rank)]
+    rest: Polynomial = {}
+    for monomial, coefficient in address.items():
+        axes = [d for a in monomial if (d := axis_of(a)) is not None]
+        if not axes:
+            rest[monomial] = coefficient
+        elif len(axes) > 1 or INDEX in monomial:
+            raise NotATile("its address is not affine")
+        else:
+            left = tuple(a for a in monomial if axis_of(a) is None)
+            strides[axes[0]] = add(strides[axes[0]], {left: coefficient}, 1)
+    return strides, rest

@@ -80,7 +80,7 @@ class Twins:
             self.made[old] = new
             if old in facts.looped:
                 self.looped.add(new)
-            if isinstance(old, ast.Name) and (web := facts.webs.of_use.get(old)) is not None:
+            if (web := facts.webs.of_use.get(old)) is not None:
                 self.reaching[new] = facts.webs.reaching[old]
                 if is_index(facts, self.plan.loop, old):
                     self.index_names.append(new)

@@ -66,7 +66,7 @@ def _zero_past_the_end(facts: FunctionFacts, load) -> bool:
         return False
     if load.tile is not None:
         return True
-    given = callees.bind(facts, load.call, callees.callee_of(facts, load.call))
+    given = callees.bound(facts, load.call)
     other = given.get("other")
     if other is not None and callees.is_zero(facts, other):
         return True
@@ -76,7 +76,7 @@ def _zero_past_the_end(facts: FunctionFacts, load) -> bool:
 def _of_tiles(facts: FunctionFacts, plan: PipelinePlan, dot: ast.Call) -> bool:
     """Whether both operands are staged tiles: zero times what was never loaded could be anything."""
     staged = {load.call for load in plan.loads}
-    given = callees.bind(facts, dot, callees.callee_of(facts, dot))
+    given = callees.bound(facts, dot)
     for name in (given["input"], given["other"]):
         while isinstance(name, ast.Attribute) and name.attr == "T":
             name = name.value

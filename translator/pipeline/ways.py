@@ -74,7 +74,7 @@ def fetched_as(facts: FunctionFacts, decided: Decided, call: ast.Call) -> Staged
     staged, callee = staged_of(facts, call), callees.callee_of(facts, call)
     if staged.copy != "tensor" or tdm.uses_data_mover(facts, decided, descriptors.origin_of(facts, callee.owner)):
         return staged
-    offsets = callees.bind(facts, call, callee).get("offsets")
+    offsets = callees.bind(call, callee).get("offsets")
     if isinstance(offsets, (ast.List, ast.Tuple)) and wide_enough(facts, callee.owner, offsets.elts):
         return replace(staged, copy="global", source=source_layout(facts, call, callee.owner))
     source = descriptors.fetch_layout(facts, call, callee.owner)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from translator.facts.syntax import is_new_axis, target_of, unparsed
+from translator.facts.syntax import index_parts, is_new_axis, target_of, unparsed
 from translator.facts import callees
 from translator.facts.function import FunctionFacts
 from translator.facts.polynomials import INDEX, Polynomial, add
@@ -45,7 +45,7 @@ def plain(reader: AddressReader, polynomial: Polynomial) -> Polynomial:
         term: Polynomial = {(): coefficient}
         for atom in monomial:
             node = reader.names.get(atom)
-            value = reader.facts.webs.value_of(node) if isinstance(node, ast.Name) else None
+            value = reader.facts.webs.value_of(node)
             fact = reader.facts.fact(value) if value is not None else None
             factor: Polynomial = {(atom,): 1}
             if isinstance(value, (ast.BinOp, ast.Name)) and isinstance(fact, TensorFact) and not fact.shape:
@@ -159,7 +159,7 @@ class _Flow:
 
     def expanded(self, node: ast.Subscript, d: int) -> int:
         """The dimension of `x[:, None]` behind dimension `d` of `x`."""
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        parts = index_parts(node)
         for i, part in enumerate(parts):
             if isinstance(part, ast.Slice):
                 if d == 0:
@@ -185,7 +185,7 @@ class _Flow:
             raise self.leaves(call)
         if callees.is_helper(facts, call):
             return self.helper(call, node, d)
-        given = callees.bind(facts, call, callee)
+        given = callees.bind(call, callee)
         names = [name for name, value in given.items() if value is node]
         kind, name = (callee.row.kind if callee.row is not None else ""), callee.name
         if kind == "elementwise" and name not in _NOT_ELEMENTWISE:

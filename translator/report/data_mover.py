@@ -51,7 +51,7 @@ def reason_against(written: WrittenFunction, node: ast.Call) -> str:
     assert callee is not None
     owner = callee.owner
     if owner is None and callee.name == "load_tensor_descriptor":
-        owner = callees.bind(written.facts, node, callee).get("desc")
+        owner = callees.bind(node, callee).get("desc")
     if owner is not None and callees.is_descriptor(written.facts.fact(owner)):
         if tdm.uses_data_mover(written.facts, written.decided, descriptors.origin_of(written.facts, owner)):
             return ""

@@ -19,7 +19,7 @@ def unified(c: Correspondence, source_name: str, result_name: str, context: int 
     for hunk in _hunks(rows, c, context):
         lefts = [r.left for r in hunk if r.left is not None]
         rights = [r.right for r in hunk if r.right is not None]
-        out.append(f"@@ -{_span(lefts)} +{_span(rights)} @@ {_heading(hunk, c)}".rstrip())
+        out.append(f"@@ -{_span(lefts)} +{_span(rights)} @@ {_heading(hunk)}".rstrip())
         out += _body(hunk, c)
     return "\n".join(out) + "\n" if len(out) > 2 else ""
 
@@ -50,7 +50,7 @@ def _hunks(rows: list[Row], c: Correspondence, context: int) -> Iterable[list[Ro
         yield hunk
 
 
-def _heading(hunk: list[Row], c: Correspondence) -> str:
+def _heading(hunk: list[Row]) -> str:
     counts: dict[str, int] = {}
     for row in hunk:
         if row.reason and row.reason not in UNCHANGED and row.reason != REMOVED:

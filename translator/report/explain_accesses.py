@@ -24,7 +24,7 @@ def accesses(view: FunctionView) -> Iterator[Choice]:
         callee = callees.callee_of(function.facts, node)
         if callee is None or callee.row is None:
             continue
-        given = callees.bind(function.facts, node, callee)
+        given = callees.bind(node, callee)
         if callee.row.kind in ("load", "store", "atomic"):
             pointer = given.get("pointer")
             if pointer is not None and function.facts.tensor(pointer) is not None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from translator.facts.definitions import assigned_fact
-from translator.facts.definitions import definition_node
+from translator.facts.definitions import assigned_fact, definition_node
 from translator.frontend.trace import ConstFact, TensorFact
+from translator.pipeline.partition_schedule import Partitions
+from translator.pipeline.schedule import Schedule
 from translator.report.explanation import Choice
 from translator.report.function_view import FunctionView
 from translator.ttgir.layouts import Layout
@@ -93,22 +94,14 @@ def loops(view: FunctionView) -> Iterator[Choice]:
         if hasattr(plan, "schedule"):
             s = plan.schedule
             why = f"Triton stages {', '.join(load.name for load in plan.loads)} through LDS, and their addresses do not depend on what the loop computes"
-            wait = f", waits for all but {s.wait} groups" if s.mechanism == "copies" and s.grouped else ""
-            wait += f", waits for all but {s.tensor_wait} tensor copies" if s.tensor_loads else ""
-            cost = (
-                f"{s.prologue} tile{'s' if s.prologue != 1 else ''} in the prologue, fetches tile i + {s.ahead}{wait}"
-            )
-            if s.mechanism == "partitions":
-                cost = (
-                    f"{s.producer_warps} more warp{'s' if s.producer_warps > 1 else ''}, which copy; waits at mbarriers"
-                )
-            elif node in view.written.loops.whole:
+            cost = _of_partitions(s) if isinstance(s, Partitions) else _of_schedule(s)
+            if not isinstance(s, Partitions) and node in view.written.loops.whole:
                 cost += f"; not warp-specialized: {view.written.loops.whole[node]}"
             yield view.choice(
                 node,
                 "loop",
                 header,
-                choice=f"{'warp-specialized' if s.mechanism == 'partitions' else f'pipelined: {s.mechanism}'}, {s.buffers} buffers",
+                choice=f"{'warp-specialized' if isinstance(s, Partitions) else f'pipelined: {s.mechanism}'}, {s.buffers} buffers",
                 origin="anchor",
                 why=why,
                 cost=cost,
@@ -117,6 +110,16 @@ def loops(view: FunctionView) -> Iterator[Choice]:
             origin = "solver" if plan.wanted else "anchor"
             what = "not pipelined, although Triton does it" if plan.wanted else "not pipelined"
             yield view.choice(node, "loop", header, choice=what, origin=origin, why=plan.reason)
+
+
+def _of_partitions(s: Partitions) -> str:
+    return f"{s.producer_warps} more warp{'s' if s.producer_warps > 1 else ''}, which copy; waits at mbarriers"
+
+
+def _of_schedule(s: Schedule) -> str:
+    wait = f", waits for all but {s.wait} groups" if s.mechanism == "copies" and s.grouped else ""
+    wait += f", waits for all but {s.tensor_wait} tensor copies" if s.tensor_loads else ""
+    return f"{s.prologue} tile{'s' if s.prologue != 1 else ''} in the prologue, fetches tile i + {s.ahead}{wait}"
 
 
 def conversions(view: FunctionView) -> Iterator[Choice]:
@@ -131,7 +134,7 @@ def conversions(view: FunctionView) -> Iterator[Choice]:
             fact = assigned_fact(view.written.facts, statement)
         if not isinstance(fact, TensorFact) or not fact.shape:
             continue
-        before = _layout_before(view, node, fact)
+        before = _layout_before(view, node)
         move = view.costs.move(before, layout, fact.shape) if before is not None else "moves data"
         size = view.costs.bytes(fact.shape, fact.dtype)
         what = ast.unparse(node) if node is not None else text
@@ -150,7 +153,7 @@ def conversions(view: FunctionView) -> Iterator[Choice]:
         )
 
 
-def _layout_before(view: FunctionView, node: ast.AST | None, fact: TensorFact) -> Layout | None:
+def _layout_before(view: FunctionView, node: ast.AST | None) -> Layout | None:
     if node is None:
         return None
     if isinstance(node, ast.Name):

@@ -8,14 +8,6 @@ from translator.facts.obligations import Obligation
 
 # What can be asked for, in the order of the pipeline; `rewrite` is everything.
 STAGES = ("trace", "layout", "staging", "pipeline", "rewrite")
-# Where a choice comes from.
-ORIGINS = {
-    "anchor": "Triton's own compiler settled it for this operation",
-    "rule": "a row of a rule table",
-    "solver": "what its uses or operands need",
-    "default": "nothing asks for anything else",
-    "source": "the source says so",
-}
 
 
 @dataclass(frozen=True)
@@ -23,8 +15,9 @@ class Choice:
     """One decision about one place of the source.
 
     kind: `value`, `operation` (a placed operation), `conversion`, `access`, `matrix`, `staged`, `loop` or `builtin`.
-    what: what is decided about. choice: what was chosen. origin: a key of ORIGINS; why: in words. cost: in words, ""
-    when free. bytes: what a conversion moves or a tile occupies, per program and time. depth: loops around it.
+    what: what is decided about. choice: what was chosen. origin: where that comes from: `anchor` (Triton's own compiler settled it
+    for this operation), `rule` (a row of a rule table), `solver` (what its uses or operands need), `default` (nothing asks for anything
+    else), `source` (which says so). why: in words. cost: in words, "" when free. bytes: what a conversion moves or a tile occupies, per program and time. depth: loops around it.
     """
 
     line: int

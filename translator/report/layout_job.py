@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from rules.targets import target as target_row
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.layout.constructors import constructor
-from translator.layout.inlined import inlined
+from translator.report.inlined import inlined
 from translator.report.linear_map import DistributedMap, SharedMap
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Ints, Layout, Opaque, SharedLayout, Slice, part_of

@@ -7,7 +7,6 @@ the coordinates (Triton's `LinearLayout`). The bases come from Triton; everythin
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -181,8 +180,3 @@ def access_vector(held: DistributedMap, stored: SharedMap) -> int:
     ):
         count *= 2
     return count
-
-
-def grid(shape: Ints) -> Iterator[Ints]:
-    """All coordinates of a tile, the last dimension fastest."""
-    return itertools.product(*(range(extent) for extent in shape))

@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from translator.pipeline.schedule import hazards
 from translator.report.replay import Replay, called, replay_of, value_of
+from translator.report.slot_hazards import hazards
 
 _MATRIX = ("mfma", "wmma", "mfma_scaled", "wmma_scaled", "dot", "dot_fma")
 _MEMORY = ("load", "buffer_load", "async_load")
@@ -93,7 +93,7 @@ def _timeline(
     if not replays or any(r is None or not r.ahead for r in replays):
         return LoopTimeline(function.name, loop.lineno, index, used, None, computes, loads)
     checked = max(r.buffers for r in replays if r) + 4
-    said = dict.fromkeys(p for r in replays if r for n in range(checked + 1) for p in hazards(r, n))  # type: ignore[arg-type]
+    said = dict.fromkeys(p for r in replays if r for n in range(checked + 1) for p in hazards(r.events(n), n))
     wrong = tuple(p for p in said if _BARRIER not in p)
     remarks = ("slots are refilled without a wait since they were read: the compiler has to put a barrier there",)
     return LoopTimeline(

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from translator.pipeline.partition_schedule import Partitions
-from translator.pipeline.schedule import Schedule, hazards
+from translator.pipeline.schedule import Schedule
 from translator.project.layout_free import same_code
 from translator.project.provenance import without_line
 from translator.report.explain_job import views_of_launch
 from translator.report.function_view import FunctionView
 from translator.report.replay import Replay
 from translator.report.loop_timeline import LoopTimeline, Ring
+from translator.report.slot_hazards import events_of, hazards
 from translator.request import TranslateRequest
 from translator.source.launch_spec import LaunchSpec
 
@@ -67,7 +68,9 @@ def _drawn(schedule: Schedule | Partitions) -> dict:
         how = f"warp-specialized: {schedule.producer_warps} more warps copy, at most {buffers} tiles ahead; waits at mbarriers"
         return {"replay": replay_of_schedule(shown), "how": how, "hazards": (), "checked": 0}
     checked = schedule.buffers + 4
-    found = dict.fromkeys(problem for trips in range(checked + 1) for problem in hazards(schedule, trips))
+    found = dict.fromkeys(
+        problem for trips in range(checked + 1) for problem in hazards(events_of(schedule, trips), trips)
+    )
     by_tensor = schedule.tensor_loads and not schedule.grouped
     how = "pipelined by the tensor data mover" if by_tensor else _WORDS[schedule.mechanism]
     if schedule.tensor_loads and schedule.grouped:
@@ -88,11 +91,11 @@ def replay_of_schedule(schedule: Schedule) -> Replay:
     """What a schedule does in the first iterations, as `replay.py` reads it from a text."""
 
     def before_end(trips: int) -> list[tuple]:
-        return [event for event in schedule.events(trips) if event[0] != "drain"]
+        return [event for event in events_of(schedule, trips) if event[0] != "drain"]
 
     first, iterations = before_end(0), []
     for trips in range(schedule.buffers + 8):
         iterations.append(tuple(before_end(trips + 1)[len(before_end(trips)) :]))
-    last = tuple(event for event in schedule.events(0) if event[0] == "drain")
+    last = tuple(event for event in events_of(schedule, 0) if event[0] == "drain")
     wait = schedule.wait if schedule.grouped or not schedule.tensor_loads else schedule.tensor_wait
     return Replay(schedule.mechanism, schedule.buffers, schedule.prologue, wait, tuple(first), tuple(iterations), last)

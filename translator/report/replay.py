@@ -34,7 +34,7 @@ class Replay:
     read.
 
     first: events before the loop; iterations: of each iteration, in order; last: after the loop. The events are those
-    of `translator.pipeline.schedule`.
+    of `translator.report.slot_hazards`.
     """
 
     mechanism: str

@@ -11,7 +11,7 @@ from translator.rewrite.addresses import is_pointer
 from translator.gluon.written import Moved, Written, binary, call as called, grouped, keyword, literal, method, operand
 from translator.rewrite.addresses import Addressing
 from translator.rewrite.call_text import Called, Texts, with_function
-from translator.facts.callees import Callee, bind, callee_of, is_absent, is_empty, is_none, is_plain_access, is_zero
+from translator.facts.callees import Callee, bound, is_absent, is_empty, is_given, is_none, is_plain_access, is_zero
 from translator.facts.read_once import read_once
 from translator.rewrite.costs import loaded_again, small_load
 from translator.rewrite.relations import Wants, operands_in
@@ -59,7 +59,7 @@ def emit_load(writing: Writing, addressing: Addressing, call: Called, want: Layo
     if want != wanted:
         return writing.convert(emit_load(writing, addressing, call, want), wanted)
     access = None
-    if is_plain_access(facts, node, given):
+    if is_plain_access(facts, given):
         access = pointers.access_of(writing, addressing, pointer, want)
     fact = facts.tensor(node)
     rest = {k: v for k, v in given.items() if k in ("mask", "other")}
@@ -78,7 +78,7 @@ def emit_load(writing: Writing, addressing: Addressing, call: Called, want: Layo
         arguments.append(keyword("mask", both_masks(text, exists)))
         other = rest.get("other")
         # Masked-off lanes of a buffer load read as zero, so `other=0` needs no argument.
-        if other is not None and not is_none(facts, other):
+        if is_given(facts, other):
             if is_zero(facts, other):
                 writing.record.explain("buffer loads need no other=0: what their mask excludes reads as zero")
             else:
@@ -104,7 +104,7 @@ def load_wants(writing: Writing, addressing: Addressing, call: Called, want: Lay
     pointer = given["pointer"]
     if facts.tensor(pointer) is None:
         return dict.fromkeys(given.values())
-    layout, as_buffer = loaded_in(writing, node, want), is_plain_access(facts, node, given)
+    layout, as_buffer = loaded_in(writing, node, want), is_plain_access(facts, given)
     rest = [a for k, a in given.items() if k in ("mask", "other")]
     wants = pointers.pointer_wants(addressing, writing.record, pointer, layout, as_buffer)
     return wants | operands_in(facts, rest, facts.tensor(node), layout)
@@ -114,7 +114,7 @@ def streams_load(writing: Writing, node: ast.Call) -> bool:
     """Whether a load is to say that nothing reads it again: one of which that is so, and the source says nothing."""
     if not writing.decided.choices.asks("load-cache", "streamed"):
         return False
-    given = bind(writing.facts, node, callee_of(writing.facts, node))
+    given = bound(writing.facts, node)
     said = {"cache_modifier", "eviction_policy", "volatile"} & given.keys()
     return not said and read_once(writing.facts, node, given["pointer"])
 
@@ -194,7 +194,7 @@ def emit_store(writing: Writing, addressing: Addressing, call: Called, alone: bo
 def _stored_in(writing: Writing, call: Called, alone: bool) -> tuple[bool, Layout | None, Layout]:
     """(whether a store may be a buffer operation, the rows in which copies make it, its layout)."""
     facts, node, given = writing.facts, call.node, call.given
-    as_buffer, pointer = is_plain_access(facts, node, given), given["pointer"]
+    as_buffer, pointer = is_plain_access(facts, given), given["pointer"]
     rows = copied_stores.rows_of(writing, given["value"], facts.tensor(pointer)) if as_buffer and alone else None
     return as_buffer, rows, rows or access_layout(facts, writing.home, node, pointer, ("tt.store",))
 

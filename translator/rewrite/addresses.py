@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from translator.facts.function import FunctionFacts
-from translator.facts.syntax import is_new_axis
+from translator.facts.syntax import index_parts, is_new_axis
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.names import LayoutNames
 from translator.rewrite.fresh_names import FreshNames
@@ -70,7 +70,7 @@ def address_of(facts: FunctionFacts, state_of: StateOf, fresh: FreshNames, node:
             if inner is not None and facts.fact(node.right) is not None:
                 return replace(inner, scalars=(*inner.scalars, Term(node.right, "+")))
             return inner
-        if isinstance(node, ast.Name) and (web := facts.webs.of_use.get(node)) is not None:
+        if (web := facts.webs.of_use.get(node)) is not None:
             if (split := state_of(web).split) is not None:
                 return Address(
                     ast.copy_location(split.node, node), None, (), (Term(node, "+", (), scalar_name(fresh, web)),)
@@ -106,7 +106,7 @@ def address_of(facts: FunctionFacts, state_of: StateOf, fresh: FreshNames, node:
         address = address_of(facts, state_of, fresh, node.value)
         if address is None:
             return None
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        parts = index_parts(node)
         axes = tuple(i for i, p in enumerate(parts) if is_new_axis(p))
         if any(t.axes for t in address.tensors) or address.web_axes:
             return None
@@ -146,15 +146,9 @@ def root_parameter(facts: FunctionFacts, node: ast.AST, seen: frozenset = frozen
 
 def is_bare_parameter(facts: FunctionFacts, node: ast.AST) -> bool:
     """Whether `node` names a kernel parameter that is never reassigned, so that it still points at its tensor's start."""
-    if not isinstance(node, ast.Name):
-        return False
-    web = facts.webs.of_use.get(node)
-    return (
-        web is not None
-        and len(web.definitions) == 1
-        and isinstance(web.definitions[0].node, ast.arg)
-        and (not facts.path or node.id in facts.pointers.bare)
-    )
+    made = facts.webs.single_of(node)
+    is_parameter = made is not None and isinstance(made.node, ast.arg)
+    return is_parameter and (not facts.path or made.name in facts.pointers.bare)
 
 
 def wide_scalar(facts: FunctionFacts, node: ast.AST) -> bool:

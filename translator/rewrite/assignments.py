@@ -151,7 +151,7 @@ class Assignments(Expressions):
 
     def assign_text(self, s: ast.stmt, name: str, variant: str, layout: Layout) -> str:
         """The assignment of one variant, as a statement that passes over pipelined loops can look into."""
-        text = self.assigned(s, name, variant, layout)
+        text = self.assigned(s, variant, layout)
         moves = without_indent(text, self.facts.source.indent(s))
         if moves is None or not self.site.pipelined:
             return text
@@ -166,7 +166,7 @@ class Assignments(Expressions):
         found = needed_statements.needed(self.site, s, layout)
         if found is None or found.kept is not None and self.emit(found.kept, layout) != variant:
             return None
-        moves = without_indent(self.assigned(s, name, variant, layout), self.facts.source.indent(s))
+        moves = without_indent(self.assigned(s, variant, layout), self.facts.source.indent(s))
         if moves is None:
             return None
         text = f"if {found.condition}:\n{indented([moves], '    ')}"
@@ -177,7 +177,7 @@ class Assignments(Expressions):
         reads = self.reads(s.value).union(own, *map(self.reads, found.reads))
         return self.site.hole(Authored(code, beside(reads, code), frozenset({name, variant})))
 
-    def assigned(self, s: ast.stmt, name: str, variant: str, layout: Layout) -> str:
+    def assigned(self, s: ast.stmt, variant: str, layout: Layout) -> str:
         target = target_of(s)
         if isinstance(s, ast.AugAssign):
             fact = assigned_fact(self.facts, s)

@@ -68,7 +68,7 @@ def with_function(
     """The call as its row has it, with the author's arguments; `children` overrides arguments, `more` follows them."""
     template = callee.row.template if callee.row is not None else None
     if template is not None and callee.row.kind == "elementwise" and not template.takes_arguments:
-        values = {name: children.get(a) or writing.emit(a) for name, a in bind(writing.facts, node, callee).items()}
+        values = {name: children.get(a) or writing.emit(a) for name, a in bind(node, callee).items()}
         return by_template(writing.record, callee.row, dict.fromkeys(template.holes) | values)
     if callee.owner is not None:
         edits = method_of(writing, node, callee, children)

@@ -9,7 +9,7 @@ from typing import Any
 from triton.runtime.jit import JITFunction
 
 from translator.facts import products
-from translator.facts.callees import Callee, bind, callee_of, is_descriptor, is_none
+from translator.facts.callees import Callee, bind, callee_of, is_descriptor, is_given
 from translator.facts.definitions import assigned_fact
 from translator.facts.function import FunctionFacts
 from translator.facts.syntax import arguments_of
@@ -40,7 +40,7 @@ def wants(site: Site, addressing: Addressing, helper: Helpers, node: ast.Call, w
 def _own_wants(site: Site, addressing: Addressing, helper: Helpers, node: ast.Call, callee: Callee, want: Any) -> Wants:
     if callee.row is None or callee.row.kind == "helper":
         return helpers.helper_wants(helper, node, callee, want) if isinstance(callee.function, JITFunction) else {}
-    kind, given = callee.row.kind, bind(site.facts, node, callee)
+    kind, given = callee.row.kind, bind(node, callee)
     call = Called(node, callee, given)
     if callee.owner is not None and is_descriptor(site.facts.fact(callee.owner)):
         return descriptors.wants(site, node, callee, given, want)
@@ -129,7 +129,7 @@ def gather_wants(writing: Writing, node, callee, given, want) -> Wants:
 
 def histogram_wants(writing: Writing, node, callee, given, want) -> Wants:
     data = given["input"]
-    counted = [a for a in (data, given.get("mask")) if a is not None and not is_none(writing.facts, a)]
+    counted = [a for a in (data, given.get("mask")) if is_given(writing.facts, a)]
     return operands_in(writing.facts, counted, writing.facts.tensor(data), writing.home(data))
 
 

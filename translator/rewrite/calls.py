@@ -65,7 +65,7 @@ def cheap(facts: FunctionFacts, is_cheap: Cheap, staged: Container[ast.AST], nod
 
 def _made_anew(facts: FunctionFacts, is_cheap: Cheap, node: ast.Call, callee: Callee) -> bool:
     """Whether Triton makes a reshaped value once for each layout that it is wanted in, as an outer product of tiles."""
-    data = first_tensor(facts, bind(facts, node, callee)) if callee.name in ("reshape", "view") else None
+    data = first_tensor(facts, bind(node, callee)) if callee.name in ("reshape", "view") else None
     if data is None or len(facts.visits(node)) != 1 or facts.tensor(data).rank <= facts.tensor(node).rank:
         return False
     return len(facts.placed_layouts(node)) > 1 and is_cheap(data)
@@ -80,7 +80,7 @@ def home(helper: Helpers, held: Mapping[ast.Call, Any], node: ast.Call) -> Layou
     if node in held:
         return held[node].layout
     kind = callee.row.kind if callee.row else "helper"
-    given = bind(facts, node, callee)
+    given = bind(node, callee)
     tensors = [a for a in given.values() if facts.tensor(a) is not None]
     if kind in ("elementwise", "scan", "load", "atomic"):
         for argument in tensors:
@@ -106,7 +106,7 @@ def tuple_home(helper: Helpers, node: ast.Call, fact: TupleFact) -> tuple:
     callee = callee_of(facts, node)
     if callee is not None and callee.row is not None:
         kind = callee.row.kind
-        given = bind(facts, node, callee)
+        given = bind(node, callee)
         tensors = [a for a in given.values() if facts.tensor(a) is not None]
         if kind == "shape" and callee.name == "split" and tensors:
             got = shape_calls.split_home(facts, home_of, node, tensors[0])
@@ -191,7 +191,7 @@ def emit_call(site: Site, addressing: Addressing, helper: Helpers, node: ast.Cal
         raise refuse(
             site.facts.frame, node, "builtin-refused", f"`{callee.name}` cannot be translated", callee.row.note
         )
-    given = bind(site.facts, node, callee)
+    given = bind(node, callee)
     if callee.owner is not None and is_descriptor(site.facts.fact(callee.owner)):
         return descriptors.emit_method(site, node, callee, given, want)
     if kind == "load":

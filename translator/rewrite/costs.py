@@ -31,7 +31,7 @@ def small_load(facts: FunctionFacts, is_cheap: Cheap, node: ast.Call) -> bool:
     callee, fact = callee_of(facts, node), facts.tensor(node)
     if callee is None or callee.row is None or callee.row.kind != "load" or fact is None or callee.owner is not None:
         return False
-    given = bind(facts, node, callee)
+    given = bind(node, callee)
     counts = node in facts.looped or facts.kernel.only_multiplies
     if not counts or set(given) - {"pointer", "mask", "other", "eviction_policy"}:
         return False
@@ -120,7 +120,7 @@ def spread(facts: FunctionFacts, node: ast.Call, callee: Callee) -> bool:
     """Whether `node` is `tl.broadcast_to(x, shape)` of many times the elements: of `x` less is moved than of the result."""
     if callee.name != "broadcast_to":
         return False
-    sizes = [math.prod(f.shape) for a in bind(facts, node, callee).values() if (f := facts.tensor(a)) is not None]
+    sizes = [math.prod(f.shape) for a in bind(node, callee).values() if (f := facts.tensor(a)) is not None]
     return bool(sizes) and max(sizes) * LEAST_GROWTH <= math.prod(facts.tensor(node).shape)
 
 
@@ -193,7 +193,7 @@ def common_home(
                 homes.add(home.parent)
                 return True
             return False
-        web = facts.webs.of_use.get(node) if isinstance(node, ast.Name) else None
+        web = facts.webs.of_use.get(node)
         if web is None or web.is_parameter or fact.shape != result.shape or fact.is_pointer:
             return False
         homes.add(home_of(node))

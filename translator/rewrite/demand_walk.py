@@ -15,7 +15,7 @@ from typing import Any
 
 from translator.facts import callees
 from translator.facts.definitions import assigned_fact
-from translator.facts.syntax import ELEMENTWISE_NODES, is_new_axis, target_of
+from translator.facts.syntax import ELEMENTWISE_NODES, index_parts, is_new_axis, target_of
 from translator.facts.unscaled import Unscaled
 from translator.facts.webs import UnrolledLoop, Web
 from translator.frontend.trace import TensorFact, TupleFact
@@ -185,7 +185,7 @@ class DemandWalk(Homes):
         if self.facts.tensor(node.value) is None:
             own = {node.value: None}
             return own if isinstance(self.facts.fact(node.value), TensorFact) else own | {node.slice: None}
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        parts = index_parts(node)
         axes = [i for i, p in enumerate(parts) if is_new_axis(p)]
         return {node.value: sliced(want, axes) if want is not None else None}
 

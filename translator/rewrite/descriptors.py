@@ -25,13 +25,11 @@ from translator.gluon.written import (
     operand,
     tuple_of,
 )
-from translator.rewrite.tile_functions import ATOMICS, Copies, tile_function
+from translator.rewrite.tile_functions import Copies, tile_function
 from translator.rewrite.relations import Wants
 from translator.rewrite.unit import Decided
 from translator.rewrite.writing import Emit, Writing
 from translator.ttgir.layouts import Layout, Slice
-
-METHODS = ("load", "store", "gather", "scatter", *ATOMICS)
 
 
 def block_of(fact: OpaqueFact) -> TensorFact:
@@ -108,7 +106,7 @@ def _access_wants(
 
 def _accessed_in(writing: Writing, node: ast.Call, kind, indices, value, block: TensorFact, want) -> Layout:
     """The layout in which a tile is accessed without the data mover."""
-    shape = _accessed_shape(writing.facts, node, kind, indices, value, block)
+    shape = _accessed_shape(writing.facts, kind, indices, block)
     if value is None:
         return _layout(writing.facts, node, shape, want)
     return _placed(writing.facts, node, shape) or writing.home(value)
@@ -137,7 +135,7 @@ def _access(
             return tdm.store_text(writing, writing.emit(owner), offsets, text)
         layout = want if isinstance(want, Layout) else _layout(facts, node, block.shape, want)
         return tdm.load_text(writing, writing.emit(owner), offsets, layout, tdm.is_shared(facts, origin, block.shape))
-    shape = _accessed_shape(facts, node, kind, indices, value, block)
+    shape = _accessed_shape(facts, kind, indices, block)
     layout = _accessed_in(writing, node, kind, indices, value, block, want)
     rank = len(shape)
     root = descriptor_root(facts, owner)
@@ -211,7 +209,7 @@ def fetch_layout(facts: FunctionFacts, node: ast.Call, owner: ast.expr) -> Layou
     return _layout(facts, node, block_of(facts.fact(owner)).shape, None)
 
 
-def _accessed_shape(facts: FunctionFacts, node, kind, indices, value, block: TensorFact) -> tuple[int, ...]:
+def _accessed_shape(facts: FunctionFacts, kind, indices, block: TensorFact) -> tuple[int, ...]:
     if kind in ("gather", "scatter"):
         rows = facts.tensor(indices[0])
         return (rows.shape[0], block.shape[-1])
@@ -264,10 +262,8 @@ def made_by(facts: FunctionFacts, owner: ast.expr) -> ast.Call | None:
     """The call that made the descriptor, where it is the one definition of a variable of this function."""
     if isinstance(owner, ast.Call):
         return owner
-    web = facts.webs.of_use.get(owner) if isinstance(owner, ast.Name) else None
-    if web is None or len(web.definitions) != 1:
-        return None
-    value = web.definitions[0].value
+    made = facts.webs.single_of(owner)
+    value = made.value if made is not None else None
     if isinstance(value, ast.Call) and is_descriptor(facts.fact(value)):
         return value
     return made_by(facts, value) if isinstance(value, ast.Name) else None
@@ -275,15 +271,12 @@ def made_by(facts: FunctionFacts, owner: ast.expr) -> ast.Call | None:
 
 def origin_of(facts: FunctionFacts, owner: ast.expr) -> ast.Call | ast.arg | None:
     """What a descriptor comes from, where that is known: the call that makes it, or an argument of the kernel."""
-    if (made := made_by(facts, owner)) is not None:
-        return made
-    web = facts.webs.of_use.get(owner) if isinstance(owner, ast.Name) else None
-    if web is None or len(web.definitions) != 1:
-        return None
-    node, value = web.definitions[0].node, web.definitions[0].value
-    if isinstance(node, ast.arg):
-        return None if facts.path else node
-    return origin_of(facts, value) if isinstance(value, ast.Name) else None
+    if (call := made_by(facts, owner)) is not None:
+        return call
+    made = facts.webs.single_of(owner)
+    if made is not None and isinstance(made.node, ast.arg):
+        return None if facts.path else made.node
+    return origin_of(facts, made.value) if made is not None and isinstance(made.value, ast.Name) else None
 
 
 def descriptor_root(facts: FunctionFacts, owner: ast.expr) -> str | None:

@@ -83,7 +83,7 @@ def emit_dot(
 
 def _given_accumulator(facts: FunctionFacts, plan: DotPlan) -> ast.expr | None:
     given = plan.given.get("acc")
-    return None if given is None or callees.is_none(facts, given) else given
+    return given if callees.is_given(facts, given) else None
 
 
 def dot_wants(site: Site, node: ast.Call, accumulator: ast.expr | None = None, in_place: bool = False) -> Wants:

@@ -8,7 +8,6 @@ it is cheap, else once, with conversions. The demands are found first, by a walk
 from __future__ import annotations
 
 import ast
-import textwrap
 from collections.abc import Collection
 from typing import Any
 
@@ -19,6 +18,7 @@ from translator.facts.reading import read_function
 from translator.diagnostics import TranslationError
 from translator.facts.refusals import refuse
 from translator.facts.unscaled import unscaled_products
+from translator.facts.source_text import dedented
 from translator.facts.webs import Definition, UnrolledLoop, Web, written_nodes
 from translator.frontend.trace import ConstFact, Frame
 from translator.gluon.holes import Holes
@@ -371,7 +371,8 @@ class FunctionRewriter(Assignments):
             self.edits = Edits(self.facts.source)
             self.block(body)
             self.finish_loops(body)
-            texts.append(textwrap.dedent(self.opened(self.edits.text(start, end))))
+            lines = self.opened(self.edits.text(start, end)).split("\n")
+            texts.append("\n".join(dedented(line, s.body[0].col_offset) for line in lines))
         self.edits = outer
         return texts[::-1]
 

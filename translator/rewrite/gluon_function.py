@@ -53,6 +53,12 @@ class GluonFunction:
         given = self.node.params
         return [*given.posonly_params, *given.params, *given.kwonly_params]
 
+    def handed_on(self, own: Container[str] = ()) -> list[str]:
+        """The arguments that hand all parameters on to a function which has them too, but for those of its `own`."""
+        named = {p.name.value for p in self.node.params.kwonly_params}
+        given = [p.name.value for p in self.parameters if p.name.value not in own]
+        return [f"{name}={name}" if name in named else name for name in given]
+
     @functools.cached_property
     def bound(self) -> frozenset[str]:
         """The names of parameters and variables."""
@@ -270,6 +276,15 @@ def wrapped(text: str, indent: int) -> str:
 def formatted(text: str, indent: int = 0) -> str:
     """Lines of code, as black has them behind an indentation."""
     return black.format_str(text, mode=black.Mode(line_length=LINE_LENGTH - indent))
+
+
+def call_in_block(name: str, arguments: Sequence[str]) -> str:
+    """A call in a branch or a loop of a function's body, its arguments filling lines as a signature does."""
+    line = f"    {name}({', '.join(arguments)})"
+    if len(line) <= LINE_LENGTH - 8:
+        return line
+    filled_lines = textwrap.wrap(", ".join(arguments), LINE_LENGTH - 12)
+    return "\n".join([f"    {name}(", *(f"        {part}" for part in filled_lines), "    )"])
 
 
 def code(node: cst.CSTNode) -> str:

@@ -16,7 +16,15 @@ from dataclasses import dataclass
 from translator.layout.size_range import in_words
 from translator.numbered import numbered
 from translator.rewrite import contracts
-from translator.rewrite.gluon_function import JIT, LINE_LENGTH, Block, GluonFunction, formatted, statements
+from translator.rewrite.gluon_function import (
+    JIT,
+    LINE_LENGTH,
+    Block,
+    GluonFunction,
+    call_in_block,
+    formatted,
+    statements,
+)
 from translator.rewrite.persistent import for_tiles
 from translator.rewrite.unit import Tiles
 
@@ -47,19 +55,15 @@ def picked_by_ranges(
         before.append((for_tiles(kernel.function.called(private), tiles).defined(JIT),))
         tests = contracts.conditions(kernel.limits)
         test = condition(" and ".join(tests))
-        lines += [f"el{test}" if lines else test, call_of(private, passed_on(for_tiles(kernel.function, tiles), own))]
+        lines += [
+            f"el{test}" if lines else test,
+            call_in_block(private, for_tiles(kernel.function, tiles).handed_on(own)),
+        ]
     message = contracts.quoted(
         f"{name} is translated for {'; or for '.join(in_words(kernel.limits) for kernel in kernels)}"
     )
     lines += refused(message, public.indent)
     return before, public.with_statements(statements("\n".join(lines) + "\n"))
-
-
-def passed_on(function: GluonFunction, own: Set[str]) -> list[str]:
-    """The arguments that hand everything on but for the private kernel's own."""
-    named = {p.name.value for p in function.node.params.kwonly_params}
-    given = [p.name.value for p in function.parameters if p.name.value not in own]
-    return [f"{name}={name}" if name in named else name for name in given]
 
 
 def condition(test: str) -> str:
@@ -76,13 +80,4 @@ def refused(message: str, indent: int) -> list[str]:
     return ["else:", *textwrap.indent(refusal, "    ").splitlines()]
 
 
-def call_of(name: str, arguments: Sequence[str]) -> str:
-    """A call in a branch, its arguments filling lines as a signature does."""
-    line = f"    {name}({', '.join(arguments)})"
-    if len(line) <= LINE_LENGTH - 8:
-        return line
-    filled_lines = textwrap.wrap(", ".join(arguments), LINE_LENGTH - 12)
-    return "\n".join([f"    {name}(", *(f"        {part}" for part in filled_lines), "    )"])
-
-
-__all__ = ["Ranged", "call_of", "condition", "passed_on", "picked_by_ranges", "refused"]
+__all__ = ["Ranged", "condition", "picked_by_ranges", "refused"]

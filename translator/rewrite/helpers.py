@@ -41,8 +41,8 @@ class Helpers:
     writer: Callable[..., Any]
 
 
-def _bound(facts: FunctionFacts, node: ast.Call, callee) -> dict[str, ast.expr]:
-    given = callees.bind(facts, node, callee)
+def _bound(node: ast.Call, callee) -> dict[str, ast.expr]:
+    given = callees.bind(node, callee)
     return {k: v for k, v in given.items() if not k.startswith("*")}
 
 
@@ -59,7 +59,7 @@ def _version(helpers: Helpers, node: ast.Call, callee, want: Any):
         )
     path = (*helpers.facts.path, ident)
     homes, filled = {}, {}
-    for name, argument in _bound(helpers.facts, node, callee).items():
+    for name, argument in _bound(node, callee).items():
         if helpers.lies_anywhere(argument):
             filled[name] = helpers.home(argument)
         elif helpers.facts.tensor(argument) is not None or isinstance(helpers.facts.fact(argument), TupleFact):
@@ -74,7 +74,7 @@ def _version(helpers: Helpers, node: ast.Call, callee, want: Any):
         inner = helpers.writer(frame, path, want, homes)
         inner.facts.pointers = _given_pointers(helpers.facts, node, callee)
         if len(helpers.facts.visits(node)) == 1:  # in an unrolled loop, arguments differ from call to call
-            inner.facts.called = helpers.facts, _bound(helpers.facts, node, callee)
+            inner.facts.called = helpers.facts, _bound(node, callee)
         version = inner.rewrite()
     finally:
         helpers.unit.in_progress.pop()
@@ -92,9 +92,7 @@ def _version(helpers: Helpers, node: ast.Call, callee, want: Any):
 
 def _given_pointers(facts: FunctionFacts, node: ast.Call, callee) -> GivenPointers:
     """Which of the helper's scalar pointer parameters are kernel arguments."""
-    given = {
-        name: a for name, a in _bound(facts, node, callee).items() if is_pointer(facts, a) and not facts.fact(a).shape
-    }
+    given = {name: a for name, a in _bound(node, callee).items() if is_pointer(facts, a) and not facts.fact(a).shape}
     roots = {name: root for name, a in given.items() if (root := root_parameter(facts, a)) is not None}
     return GivenPointers(roots, frozenset(name for name in roots if is_bare_parameter(facts, given[name])))
 
@@ -110,7 +108,7 @@ def return_home(helpers: Helpers, node: ast.Call, callee) -> Layout | None:
     path = (*helpers.facts.path, ident)
     given = {
         name: helpers.home(argument)
-        for name, argument in _bound(helpers.facts, node, callee).items()
+        for name, argument in _bound(node, callee).items()
         if helpers.facts.tensor(argument) is not None or isinstance(helpers.facts.fact(argument), TupleFact)
     }
     key = ("home", frame.index, path, tuple(sorted(given.items(), key=lambda kv: kv[0])))
@@ -138,7 +136,7 @@ def _demanded(want: Any) -> Any:
 def _argument_wants(helpers: Helpers, node: ast.Call, callee, wants: dict[str, Any]) -> Wants:
     """The tensors that a helper is given, in the layouts in which it has its parameters."""
     facts = helpers.facts
-    given = _bound(facts, node, callee).items()
+    given = _bound(node, callee).items()
     tensors = {k: a for k, a in given if facts.tensor(a) is not None or isinstance(facts.fact(a), TupleFact)}
     return {argument: wants.get(parameter) for parameter, argument in tensors.items()}
 

@@ -145,7 +145,7 @@ class Homes:
             return False
         if not fact.is_pointer and self.cheap(node):
             return True
-        web = self.facts.webs.of_use.get(node) if isinstance(node, ast.Name) else None
+        web = self.facts.webs.of_use.get(node)
         if web is None:
             return is_filled(self.facts, node)
         if web.is_parameter or any(definition_placed(self.facts, d) for d in web.definitions):

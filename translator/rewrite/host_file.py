@@ -43,8 +43,7 @@ from translator.rewrite.launch_checks import (
     installer,
     shared_check,
 )
-from translator.rewrite.persistent import persistent_run
-from translator.rewrite.stream_k_run import stream_k_run
+from translator.rewrite.program_runs import persistent_run, stream_k_run
 from translator.rewrite.standalone import SourceFacts, families_of, header, names_in
 from translator.rewrite.prelude import BASE_IMPORTS, Prelude, plain_translation
 from translator.rewrite.tree_walk import dotted, loads, walk

@@ -77,7 +77,7 @@ def statement(facts: FunctionFacts, node: ast.expr) -> str:
     if callee is None:
         return ""
     if callee.name == "inline_asm_elementwise":
-        text = assembly(facts, callees.bind(facts, node, callee))
+        text = assembly(facts, callees.bind(node, callee))
         found = ptx.instructions(text) if text is not None else []
         if found and all(x in ptx.BARRIERS for x in found):
             return "gl.barrier()"

@@ -43,7 +43,7 @@ def unchanging_operand(
         else:
             break
         inner = value
-    web = site.facts.webs.of_use.get(inner) if isinstance(inner, ast.Name) else None
+    web = site.facts.webs.of_use.get(inner)
     if not site.loops or web is None or web.is_parameter or site.cheap(inner) or site.state(web).split:
         return None
     loop = site.loops[-1]

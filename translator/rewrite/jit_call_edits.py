@@ -27,7 +27,7 @@ def edit_calls(file: AuthorFile, loaded: LoadedKernel, hook: str, edits: FileEdi
     """
     calls = [call for call in _calls(loaded) if call.function is loaded.node]
     if not calls or any(call.maker is None for call in calls):
-        raise TranslationError(_unknown_form(loaded, calls))
+        raise TranslationError(_unknown_form(loaded))
     makers = [call.maker for call in calls if call.maker is not None]
     for call, maker in zip(calls, makers):
         top = file.top(call.node.lineno)
@@ -63,7 +63,7 @@ def _inside(scope: Scope, name: str, line: int) -> Scope:
     return scope.inside(next(n for n in nodes if n.lineno <= line <= (n.end_lineno or line)))  # type: ignore[attr-defined]
 
 
-def _unknown_form(loaded: LoadedKernel, calls: list[JitCall]) -> Diagnostic:
+def _unknown_form(loaded: LoadedKernel) -> Diagnostic:
     name = loaded.qualname.rpartition(".")[2]
     place = loaded.path, loaded.line, (loaded.node.col_offset if loaded.node else 0) + 1
     made = next((d for d in loaded.decorators if d.kind == "made"), None)

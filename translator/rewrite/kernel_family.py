@@ -28,11 +28,12 @@ from translator.rewrite.configuration import (
 )
 from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.gluon_function import JIT, Block, GluonFunction, Statement, definitions
-from translator.rewrite.gluon_function import first_after_gap, formatted, statements, wrapped
-from translator.rewrite.handed_on import Ranged, call_of, condition, passed_on, picked_by_ranges, refused
+from translator.rewrite.gluon_function import call_in_block, first_after_gap, formatted, statements, wrapped
+from translator.rewrite.handed_on import Ranged, condition, picked_by_ranges, refused
+from translator.numbered import numbered
 from translator.rewrite.helper_pool import Helper, HelperPool
 from translator.rewrite.persistent import for_tiles, persistent
-from translator.rewrite.stream_k_run import together
+from translator.rewrite.program_runs import together
 from translator.rewrite.tree_walk import same
 from translator.rewrite.unit import Tiles
 from translator.source.launch_spec import LaunchSpec
@@ -362,7 +363,7 @@ def _dispatcher(
         test = condition(any_of(tested, [row for member in group for row in member.rows(tested)]))
         lines += [
             ("else:" if both else f"el{test}") if number else test,
-            call_of(private, passed_on(for_tiles(function, tiles), own)),
+            call_in_block(private, for_tiles(function, tiles).handed_on(own)),
         ]
     if not both:
         message = contracts.quoted(contracts.translated_for(name, tested, rows))
@@ -386,8 +387,4 @@ def _private_name(name: str, keys: Sequence[Key], rows: Sequence[tuple], taken: 
     """A name that says what the configurations of a private kernel have in common."""
     common = [i for i in range(len(keys)) if len({repr(row[i]) for row in rows}) == 1]
     tags = list(dict.fromkeys(keys[i].tag(rows[0][i]) for i in common))
-    base = "_".join(["", name.lstrip("_"), *(tags or ["1"])])
-    found, n = base, 2
-    while found in taken:
-        found, n = f"{base}_{n}", n + 1
-    return found
+    return numbered("_".join(["", name.lstrip("_"), *(tags or ["1"])]), taken.__contains__)

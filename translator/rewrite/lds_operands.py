@@ -66,7 +66,7 @@ def through_lds(site: Site, node: ast.expr, layout: Layout, dot: ast.Call) -> Th
     if not transposed and found.read and read not in found.read and site.home(value) == layout.parent:
         return None  # Triton has a product become an operand of the same instruction without LDS
     stored = _stored(site, value, found)
-    web = site.facts.webs.of_use.get(value) if isinstance(value, ast.Name) else None
+    web = site.facts.webs.of_use.get(value)
     if web is None or len(web.definitions) != 1 or not _assigned(web.definitions[0]):
         return Through(value, found.shared, read, stored)
     state = site.state(web)
@@ -176,8 +176,8 @@ def _stored(site: Site, value: ast.expr, found: OperandInLds) -> Layout | None:
 
 def _loaded_as(site: Site, value: ast.expr, layout: Layout) -> bool:
     """Have the variable that a load defines loaded in `layout`; False where `value` is no such variable."""
-    web = site.facts.webs.of_use.get(value) if isinstance(value, ast.Name) else None
-    load = site.facts.webs.value_of(value) if web is not None and len(web.definitions) == 1 else None
+    web = site.facts.webs.of_use.get(value)
+    load = site.facts.webs.value_of(value) if site.facts.webs.single_of(value) is not None else None
     callee = callees.callee_of(site.facts, load) if isinstance(load, ast.Call) else None
     if callee is None or callee.row is None or callee.row.kind != "load" or callee.owner is not None:
         return False
@@ -195,7 +195,7 @@ def _stem(value: ast.expr, read: OperandRead) -> str:
 
 def _invariant(facts: FunctionFacts, loops: tuple[ast.AST, ...], value: ast.expr) -> bool:
     """Whether a loop reads a value from before it: then one conversion before the loop serves every iteration."""
-    web = facts.webs.of_use.get(value) if isinstance(value, ast.Name) else None
+    web = facts.webs.of_use.get(value)
     outside = web is not None and all(len(d.in_loop) < len(loops) for d in web.definitions)
     return outside and invariant.repeats(facts, loops, web)
 

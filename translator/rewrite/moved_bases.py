@@ -128,7 +128,7 @@ def may_start_before(facts: FunctionFacts, proof: Signs, base: ast.AST, seen: fr
         pointer, integer = (base.left, base.right) if is_pointer(facts, base.left) else (base.right, base.left)
         down = isinstance(base.op, ast.Sub) or not proof.holds(integer)
         return down or may_start_before(facts, proof, pointer, seen)
-    web = facts.webs.of_use.get(base) if isinstance(base, ast.Name) else None
+    web = facts.webs.of_use.get(base)
     if web is None:
         return True
     if web.index in seen:

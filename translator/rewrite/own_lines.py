@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from triton.runtime.jit import JITFunction
 
-from translator.facts.source_text import Edit, SourceText, replace_spans
-from translator.source.moved_lines import record_moved
+from translator.facts.source_text import Edit, SourceText, edit_function
 
 if TYPE_CHECKING:
     from translator.source.load import LoadedKernel
@@ -31,8 +30,7 @@ def _take_apart(fn: JITFunction) -> None:
     source, function = SourceText(fn.src), ast.parse(fn.src).body[0]
     edits = _edits(source, function.body, _step(source, ""))  # type: ignore[attr-defined]
     if edits:
-        fn._unsafe_update_src(replace_spans(source.text, 0, len(source.text), edits))
-        record_moved(fn, fn, source.text, edits)
+        edit_function(fn, source, edits)
 
 
 def _edits(source: SourceText, block: list[ast.stmt], indent: str) -> list[Edit]:

@@ -16,7 +16,6 @@ gives the kernel the number of tiles; a launch that gives none has a program for
 from __future__ import annotations
 
 import ast
-import textwrap
 from collections.abc import Sequence
 
 import libcst as cst
@@ -29,10 +28,9 @@ from translator.facts.single_tiles import single_tile
 from translator.frontend.trace import ConstFact
 from translator.gluon.written import Written
 from translator.numbered import numbered
-from translator.rewrite.gluon_function import INDENT, JIT, LINE_LENGTH, Block, GluonFunction, Statement, statements
+from translator.rewrite.gluon_function import JIT, Block, GluonFunction, Statement, call_in_block, statements
 from translator.rewrite.unit import Tiles
 from translator.rewrite.writing import Writing
-from translator.source.persistent_launch import PER_UNIT, run_persistent_name
 
 _VALUES = {"persistent": 1, "persistent-2": 2}
 
@@ -86,15 +84,12 @@ def persistent(function: GluonFunction, tiles: Tiles, taken: set[str]) -> tuple[
     head = [*statements(f'"""One tile of {function.name}."""'), *one.constants]
     block = one.block.with_changes(body=[*head, *one.body])
     one = one.with_node(one.node.with_changes(body=block))
-    given = function.node.params
-    names = [p.name.value for p in (*given.posonly_params, *given.params)]
-    names += [f"{p.name.value}={p.name.value}" for p in given.kwonly_params]
     count = numbered("count", function.bound.__contains__)
     lines = [
         f"# Each program has every `gl.num_programs(0)`-th tile. Where a launch does not give {tiles.count}, each has one.",
         f"{count} = gl.num_programs(0) if {tiles.count} is None else {tiles.count}",
         f"for {tiles.tile} in range(gl.program_id(0), {count}, gl.num_programs(0)):",
-        *textwrap.indent(_call(one.name, [tiles.tile, count, *names]), INDENT).splitlines(),
+        call_in_block(one.name, [tiles.tile, count, *function.handed_on()]),
         "    # All warps are done with this tile's LDS before the next one fills it.",
         "    gl.barrier()",
     ]
@@ -123,14 +118,6 @@ def _returning(block: cst.BaseSuite) -> cst.CSTNode | None:
     return last if len(line) == 1 and isinstance(line[0], cst.Return) else None
 
 
-def _call(name: str, arguments: Sequence[str]) -> str:
-    """A call, its arguments filling lines as a signature does."""
-    line = f"{name}({', '.join(arguments)})"
-    if len(line) <= LINE_LENGTH - 2 * len(INDENT):
-        return line
-    return "\n".join([f"{name}(", *(INDENT + x for x in textwrap.wrap(", ".join(arguments), 100)), ")"])
-
-
 _COMMA = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
 _BARE = cst.SimpleWhitespace("")
 
@@ -146,30 +133,4 @@ def _with_count(node: cst.FunctionDef, name: str) -> cst.FunctionDef:
     return node.with_changes(params=node.params.with_changes(params=params))
 
 
-def persistent_run(kernel: str, jit: str, tiles: Tiles) -> str:
-    """A function that stands around the `run` of a jit function, and the statement that puts it there."""
-    name, count = run_persistent_name(kernel), tiles.count
-    lines = [
-        f"def {name}(run, {PER_UNIT}={tiles.per_unit}):",
-        f'    """`run` of {kernel} with at most so many programs for each compute unit, which share the tiles of the grid."""',
-        "",
-        "    def persistent(*args, grid, **kwargs):",
-        f"        given = {{p.name: p.default for p in {jit}.params if p.has_default}}",
-        f"        given |= dict(zip({jit}.arg_names, args)) | kwargs",
-        f"        {count}, *others = grid(given) if callable(grid) else grid",
-        "        driver = triton.runtime.driver.active",
-        "        properties = driver.utils.get_device_properties(driver.get_current_device())",
-        f'        room = properties["multiprocessor_count"] * {PER_UNIT}',
-        "        for extent in others:",
-        "            room //= max(extent, 1)",
-        f"        return run(*args, grid=(min({count}, max(room, 1)), *others), {count}={count}, **kwargs)",
-        "",
-        "    return persistent",
-        "",
-        "",
-        f"{jit}.run = {name}({jit}.run)",
-    ]
-    return "\n".join(lines)
-
-
-__all__ = ["for_tiles", "own_number", "persistent", "persistent_run", "tiles_of"]
+__all__ = ["for_tiles", "own_number", "persistent", "tiles_of"]

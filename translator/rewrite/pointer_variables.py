@@ -234,7 +234,7 @@ def _slim(facts: FunctionFacts, web: Web) -> bool:
 
 def _settled(facts: FunctionFacts, rebound: Rebound, base: ast.expr, definition) -> bool:
     """Whether `base` is a scalar pointer variable that nothing reassigns after this definition."""
-    web = facts.webs.of_use.get(base) if isinstance(base, ast.Name) else None
+    web = facts.webs.of_use.get(base)
     if web is None or rebound(web.name):
         return False
     line = definition.node.lineno

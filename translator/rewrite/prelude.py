@@ -20,6 +20,7 @@ from triton.runtime.jit import ConstexprFunction, JITFunction
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.rewrite.gluon_function import JIT, Block, GluonFunction, Statement, definitions, parsed
 from translator.rewrite.import_lines import Import
+from translator.rewrite.same_meaning import same_meaning
 from translator.rewrite.tree_walk import mapped, walk
 from translator.rewrite.unit import Synthesized
 from translator.source.host_values import HostName
@@ -42,7 +43,7 @@ class Prelude:
     def add(self, name: str, value: Any, user: Any) -> None:
         """Make `name` mean `value` for the function `user`. Raises TranslationError for what has no source form."""
         if name in self.names:
-            if not _same(self.names[name], value):
+            if not same_meaning(self.names[name], value):
                 raise _refuse(user, name, "two functions of this kernel mean different things by this name")
             return
         self.names[name] = value
@@ -60,11 +61,11 @@ class Prelude:
             self._jit(name, value)
         elif isinstance(value, constexpr):
             if isinstance(value.value, types.FunctionType):  # a function under `@tl.constexpr`
-                self._plain_function(name, value.value, "@gl.constexpr\n")
+                self._plain_function(value.value, "@gl.constexpr\n")
             else:
                 self._constant(f"{name} = {literal(value, user, name)}")
         elif isinstance(value, ConstexprFunction):
-            self._plain_function(name, value.fn, "@gluon.constexpr_function\n")
+            self._plain_function(value.fn, "@gluon.constexpr_function\n")
         elif getattr(value, "__triton_builtin__", False) or _is_language(value):
             self._language(name, value, user)
         elif isinstance(value, type):
@@ -72,7 +73,7 @@ class Prelude:
         elif hasattr(builtins, name) and getattr(builtins, name) is value:
             return
         elif callable(value) and isinstance(value, types.FunctionType):
-            self._plain_function(name, value, "")
+            self._plain_function(value, "")
         else:
             self._constant(f"{name} = {literal(value, user, name)}")
 
@@ -94,7 +95,7 @@ class Prelude:
     def _language(self, name: str, value: Any, user: Any) -> None:
         own = getattr(value, "__name__", name)
         if isinstance(value, tl.dtype):
-            found = next((n for n in dir(gl) if getattr(gl, n) is value or _same(getattr(gl, n), value)), None)
+            found = next((n for n in dir(gl) if getattr(gl, n) is value or same_meaning(getattr(gl, n), value)), None)
             self._constant(f"{name} = gl.{found}")
             return
         module = getattr(value, "__module__", "")
@@ -117,7 +118,7 @@ class Prelude:
             self.add(inner, inner_value, value)
         self.definitions.append((function.called(name).defined(JIT),))
 
-    def _plain_function(self, name: str, function: Any, decorator: str) -> None:
+    def _plain_function(self, function: Any, decorator: str) -> None:
         source = textwrap.dedent(inspect.getsource(function))
         source = source[source.index("def ") :]
         code = function.__code__
@@ -162,14 +163,6 @@ def _holds_torch(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(map(_holds_torch, value))
     return isinstance(value, HostName)
-
-
-def _same(a: Any, b: Any) -> bool:
-    if a is b:
-        return True
-    if isinstance(a, constexpr) and isinstance(b, constexpr):
-        return type(a.value) is type(b.value) and a.value == b.value
-    return type(a) is type(b) and not callable(a) and bool(a == b)
 
 
 def _refuse(user: Any, name: str, why: str) -> TranslationError:

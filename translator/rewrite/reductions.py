@@ -132,9 +132,9 @@ def emit_reduce(writing: Writing, node: ast.Call, callee, given, want: Any) -> W
     if not isinstance(result, TupleFact):
         if not (isinstance(result, TensorFact) and result.shape):
             return text
-        own = _reduced(writing.facts, parent, axis, keeps, fact.shape)
+        own = _reduced(parent, axis, keeps)
         return text if want is None or want == own else writing.convert(text, want)
-    own = _reduced(writing.facts, parent, axis, keeps, fact.shape) if axis is not None else None
+    own = _reduced(parent, axis, keeps) if axis is not None else None
     return tuples.in_layouts(writing, text, own, want)
 
 
@@ -157,10 +157,10 @@ def _kept_scalar(
     return call("gl.full", "[1]", scalar, f"gl.{dtype}", keyword("layout", writing.names.spell(layout)))
 
 
-def _reduced(facts: FunctionFacts, parent: Layout, axis: int | None, keeps: bool, shape) -> Layout | None:
-    if axis is None:
-        return parent if keeps else None
-    return parent if keeps else Slice(axis, parent)
+def _reduced(parent: Layout, axis: int | None, keeps: bool) -> Layout | None:
+    if keeps:
+        return parent
+    return None if axis is None else Slice(axis, parent)
 
 
 def multi_reduce_home(facts: FunctionFacts, home_of: HomeOf, node, callee, given, fact: TupleFact) -> tuple:

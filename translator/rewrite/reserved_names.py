@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from triton.runtime.jit import JITFunction
 
-from translator.facts.source_text import SourceText, replace_spans
+from translator.facts.source_text import SourceText, edit_function
 from translator.gluon.own_names import MODULES, spelled_apart
 from translator.numbered import numbered
 
@@ -41,7 +41,7 @@ def _free(fn: JITFunction) -> None:
     edits = [(*source.span(n), named[n.id]) for n in names if n.id in named]
     edits = [(start, end, new) for start, end, new in edits if source.text[start:end].isascii()]
     if edits:
-        fn._unsafe_update_src(replace_spans(source.text, 0, len(source.text), edits))
+        edit_function(fn, source, edits)
 
 
 def _is_of_triton(value: object) -> bool:

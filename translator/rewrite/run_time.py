@@ -44,7 +44,7 @@ def is_run_time(facts: FunctionFacts, node: ast.expr, unrolled: ast.For | None =
             return False
         if callee.name not in _FOLDED:
             return True
-        return any(is_run_time(facts, x, unrolled) for x in callees.bind(facts, node, callee).values())
+        return any(is_run_time(facts, x, unrolled) for x in callees.bind(node, callee).values())
     if isinstance(node, ast.IfExp):
         return all(is_run_time(facts, x, unrolled) for x in (node.body, node.orelse))
     if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare)):

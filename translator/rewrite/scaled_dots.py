@@ -64,10 +64,10 @@ def dot_scaled_wants(site: Site, node: ast.Call, given: dict[str, ast.expr]) -> 
             scale, matrix = given.get(f"{side}_scale"), isinstance(ty.layout.root, (Mfma, Wmma))
             own = _read_in(ty, fmt) if matrix else site.home(given[side])
             wants[given[side]] = NOT_READ if side in reads else own
-            if scale is not None and not callees.is_none(facts, scale):
+            if callees.is_given(facts, scale):
                 wants[scale] = site.home(scale)
     acc = given.get("acc")
-    return wants | ({acc: result} if acc is not None and not callees.is_none(facts, acc) else {})
+    return wants | ({acc: result} if callees.is_given(facts, acc) else {})
 
 
 def _formats(facts: FunctionFacts, given: dict[str, ast.expr]) -> list[str]:
@@ -96,7 +96,7 @@ def _constant(facts: FunctionFacts, node: ast.expr) -> str:
 def _accumulator(writing: Writing, node, given, result: Layout) -> Written:
     facts = writing.facts
     acc = given.get("acc")
-    if acc is not None and not callees.is_none(facts, acc):
+    if callees.is_given(facts, acc):
         text = writing.emit(acc, result)
         return text if facts.fact(acc).dtype == "fp32" else method(text, "to", "gl.float32")
     shape = shapes.shape_text(facts, writing.emit, writing.rebound, node)
@@ -194,7 +194,7 @@ def _operand(
     if not packed and fact.dtype in BYTES:  # 8-bit floats carried as bytes
         float8 = {"e4m3": "float8e4nv", "e5m2": "float8e5"}[fmt]
         value = method(value, "to", f"gl.{float8}", "bitcast=True")
-    if scale is None or callees.is_none(site.facts, scale):
+    if not callees.is_given(site.facts, scale):
         if packed:
             return site.convert(call("gl.fp4_to_fp", value, dtype, str(axis)), ty.layout)
         same = products.ELEMENT[ty.element] == products.DTYPE.get(fact.dtype)

@@ -150,7 +150,7 @@ def _offer_operand(writing: Writing, node: ast.Call, data: ast.expr, layout: Lay
     if model is None or writing.home(model) != want:
         return
     inner = callee_of(facts, data)
-    made = bind(facts, data, inner)
+    made = bind(data, inner)
     first = first_tensor(facts, made)
     rest = {str(i): a for i, a in enumerate(made.values()) if a is not first}
     instance_layouts.offer(

@@ -12,7 +12,7 @@ import ast
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.facts.callees import bind, callee_of
-from translator.facts.syntax import is_constexpr, is_new_axis
+from translator.facts.syntax import index_parts, is_constexpr, is_new_axis
 from translator.rewrite.writing import Emit, Rebound
 
 Names = tuple[ast.expr | None, ...]  # the origin of each dimension
@@ -54,12 +54,11 @@ def _is_settled(facts: FunctionFacts, rebound: Rebound, node: ast.expr) -> bool:
         return isinstance(node.value, int)
     if isinstance(node, ast.BinOp) and isinstance(node.op, _OPERATORS):
         return _is_settled(facts, rebound, node.left) and _is_settled(facts, rebound, node.right)
-    web = facts.webs.of_use.get(node) if isinstance(node, ast.Name) else None
-    if web is None or len(web.definitions) != 1 or rebound(web.name):
+    made = facts.webs.single_of(node)
+    if made is None or rebound(made.name):
         return False
-    (made,) = web.definitions
     if isinstance(made.node, ast.arg):
-        return any(p.name == web.name and p.is_constexpr for p in facts.frame.fn.params)
+        return any(p.name == made.name and p.is_constexpr for p in facts.frame.fn.params)
     return isinstance(made.node, ast.AnnAssign) and is_constexpr(made.node.annotation) and not made.in_loop
 
 
@@ -121,7 +120,7 @@ def _of_subscript(facts: FunctionFacts, node: ast.Subscript, seen: frozenset[int
     if names is None:
         return None
     left, out = list(names), []
-    for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
+    for part in index_parts(node):
         out.append(None if is_new_axis(part) else left.pop(0) if left else None)
     return (*out, *left)
 
@@ -130,7 +129,7 @@ def _of_call(facts: FunctionFacts, node: ast.Call, fact: TensorFact, seen: froze
     callee = callee_of(facts, node)
     if callee is None or callee.row is None:
         return None
-    given = bind(facts, node, callee)
+    given = bind(node, callee)
     if callee.name == "arange":
         start = facts.fact(given["start"])
         return (given["end"],) if isinstance(start, ConstFact) and start.value == 0 else None

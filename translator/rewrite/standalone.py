@@ -19,8 +19,7 @@ from translator.rewrite.helper_pool import HelperPool
 from translator.rewrite.import_aliases import aliases
 from translator.rewrite.import_lines import in_order
 from translator.rewrite.kernel_family import Family, KernelVersion, build_family
-from translator.rewrite.persistent import persistent_run
-from translator.rewrite.stream_k_run import stream_k_run
+from translator.rewrite.program_runs import persistent_run, stream_k_run
 from translator.rewrite.prelude import BASE_IMPORTS, Prelude
 from translator.source.code_style import DEFAULT_LINE_LENGTH
 from translator.source.file_names import FileNames

@@ -18,11 +18,8 @@ been started before it; it does so at its end, for what they have stored at thei
 from __future__ import annotations
 
 import ast
-import copy
 import inspect
-import io
 import textwrap
-import tokenize
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -34,12 +31,11 @@ from triton.runtime.jit import KernelParam
 from translator.choices.chosen import Choices
 from translator.facts.function import FunctionFacts
 from translator.facts.shared_steps import Moved, SharedSteps, Summed, refused, shared_steps
-from translator.facts.source_text import Edit, replace_spans
+from translator.facts.source_text import Edit, edited_copy, inside_strings
 from translator.memory.traced_launch import TracedLaunch
 from translator.numbered import numbered
 from translator.request import TranslateRequest
 from translator.source.launch_spec import LaunchSpec
-from translator.source.moved_lines import record_moved
 from translator.source.persistent_launch import Shared, with_shared
 
 _VALUES = {"stream-k": 1, "stream-k-2": 2}
@@ -113,11 +109,7 @@ def share_steps(
     _check_choices(facts, choices, request)
     found = shared_steps(facts)
     words = _words(facts, found)
-    original = facts.frame.fn
-    edits = _edits(facts, found, words)
-    fn = copy.copy(original)
-    fn._unsafe_update_src(replace_spans(facts.source.text, 0, len(facts.source.text), edits))
-    record_moved(fn, original, facts.source.text, edits)
+    fn = edited_copy(facts.frame.fn, facts.source, _edits(facts, found, words))
     added = [words[name] for name in _PARAMETERS]
     _add_parameters(fn, added)
     shared = Shared(*added, found.elements, found.sums[0].dtype, programs_per_unit(choices))
@@ -218,7 +210,7 @@ def _edits(facts: FunctionFacts, found: SharedSteps, words: Mapping[str, str]) -
     lines.append(f"{words['stop']} = min({words['end']}{_by(facts, found)}, {facts.source.of(_high(found))})\n")
     around[above] = around.get(above, "") + textwrap.indent("".join(lines), indent + _TAB)
     edits: list[Edit] = []
-    kept = _inside_text(source.text)
+    kept = inside_strings(source.text)
     for line in range(first, len(source.lines) + 1):
         moves = source.lines[line - 1].strip() and line not in kept
         deeper = _TAB * (2 if line >= behind else 1) if moves else ""
@@ -233,12 +225,6 @@ def _edits(facts: FunctionFacts, found: SharedSteps, words: Mapping[str, str]) -
     edits.append(_of_range(facts, found, words))
     edits.append(_of_signature(facts, words))
     return sorted(edits)
-
-
-def _inside_text(text: str) -> frozenset[int]:
-    """The lines that begin inside a string."""
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return frozenset(n for t in tokens if t.type == tokenize.STRING for n in range(t.start[0] + 1, t.end[0] + 1))
 
 
 def _distance(facts: FunctionFacts, moved: Moved, words: Mapping[str, str]) -> str:

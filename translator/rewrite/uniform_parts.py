@@ -16,7 +16,7 @@ from typing import TypeVar
 from translator.facts.callees import bind, callee_of
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import varies
-from translator.facts.syntax import is_new_axis, is_whole_axis
+from translator.facts.syntax import index_parts, is_new_axis, is_whole_axis
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.rewrite import addresses
 from translator.rewrite.addresses import Address, Addressing, Term, is_bare_parameter, is_pointer
@@ -50,7 +50,7 @@ def mark(addressing: Addressing, states: dict[int, WebState], pipelined: Collect
         for call in [n for n in ast.walk(loop) if isinstance(n, ast.Call)]:
             callee = callee_of(facts, call)
             if callee is not None and callee.row is not None and callee.row.kind in _ACCESSES:
-                pointer = bind(facts, call, callee).get("pointer")
+                pointer = bind(call, callee).get("pointer")
                 if isinstance(pointer, ast.BinOp) and facts.tensor(pointer) is not None:
                     marked[pointer] = loop, True  # the innermost loop comes last
 
@@ -110,7 +110,7 @@ def taken_apart(facts: FunctionFacts, term: Term, loop: ast.AST) -> tuple[list[T
         ):
             node = value
         elif isinstance(node, ast.Subscript) and not axes and facts.tensor(node.value) is not None:
-            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            parts = index_parts(node)
             new = [is_new_axis(p) for p in parts]
             if not any(new) or not all(n or is_whole_axis(p) for n, p in zip(new, parts)):
                 return None
@@ -141,7 +141,7 @@ def is_integer(facts: FunctionFacts, node: ast.expr) -> bool:
 
 def _steady(facts: FunctionFacts, loop: ast.AST, value: ast.expr) -> bool:
     """Whether the names in the value of a variable still mean the same where the variable is used in `loop`."""
-    webs = [web for n in ast.walk(value) if isinstance(n, ast.Name) and (web := facts.webs.of_use.get(n)) is not None]
+    webs = [web for n in ast.walk(value) if (web := facts.webs.of_use.get(n)) is not None]
     return all(len(web.definitions) == 1 or not any(loop in d.in_loop for d in web.definitions) for web in webs)
 
 

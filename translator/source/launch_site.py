@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,14 +12,9 @@ from translator.source.kernels import names_of
 from translator.source.passed_arguments import passed
 from translator.source.program import Program
 from translator.source.scope import Scope
+from translator.source.torch_types import CASTS, TRITON_TYPE
 from translator.source.unresolved import NoValue
 
-# torch dtypes as signatures write them.
-TRITON_TYPE = {
-    "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64", "int8": "i8", "int16": "i16", "int32": "i32",
-    "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "bool": "u1",
-    "float8_e4m3fn": "fp8e4nv", "float8_e5m2": "fp8e5", "float8_e4m3fnuz": "fp8e4b8", "float8_e5m2fnuz": "fp8e5b16",
-}  # fmt: skip
 _MAKERS = ("empty", "zeros", "ones", "full", "rand", "randn", "arange", "tensor", "randint")
 _LIKE = (
     "empty_like",
@@ -33,15 +29,6 @@ _LIKE = (
     "contiguous",
     "detach",
 )
-_CAST = {
-    "half": "fp16",
-    "float": "fp32",
-    "double": "fp64",
-    "bfloat16": "bf16",
-    "int": "i32",
-    "long": "i64",
-    "bool": "u1",
-}
 
 
 @dataclass(frozen=True)
@@ -76,8 +63,8 @@ class LaunchSite:
                     return self._dtype(keyword.value, depth)
             if name == "to" and node.args:
                 return self._dtype(node.args[0], depth) or self.tensor_type(node.func.value, depth + 1)
-            if name in _CAST and not node.args:
-                return _CAST[name]
+            if name in CASTS and not node.args:
+                return CASTS[name]
             if name in _MAKERS and _is_torch(node.func.value):
                 return {"arange": "i64", "randint": "i64"}.get(name, "fp32" if name != "tensor" else "")
             if name.endswith("_like") and node.args:
@@ -169,7 +156,7 @@ def launch_sites(program: Program, module: Scope, kernel: ast.FunctionDef) -> li
 
     def visit(body: list[ast.stmt], scope: Scope) -> None:
         for statement in body:
-            for node in _without_definitions(statement):
+            for node in without_definitions(statement):
                 if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
                     visit(node.body, scope.inside(node))
                 elif isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript):
@@ -190,7 +177,7 @@ def _site(
     return LaunchSite(node.lineno, arguments, options, node.func.slice, scope, program, body)
 
 
-def _without_definitions(statement: ast.stmt):
+def without_definitions(statement: ast.stmt) -> Iterator[ast.AST]:
     """A statement and what is in it, stopping at definitions (which are yielded themselves)."""
     stack: list[ast.AST] = [statement]
     while stack:

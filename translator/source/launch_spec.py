@@ -18,6 +18,7 @@ from translator.diagnostics import Diagnostic, TranslationError
 from translator.source.descriptor_types import descriptor_type
 from translator.source.given_values import completed
 from translator.source.spec_values import decode_value, encode_value, value_problem
+from translator.source.torch_types import CASTS, TRITON_TYPE
 
 __all__ = ["VERSION", "LaunchSpec", "decode_value", "encode_value", "parse_launches", "read_launches"]
 
@@ -32,9 +33,13 @@ _NAME = re.compile(r"[^\W\d]\w*(?:\.(?:<locals>|[^\W\d]\w*))*")
 # Fields that the corpus and other tools write beside ours; they are allowed and not read.
 _IGNORED = ("package", "kind", "triton_compiles", "note", "$comment", "plain", "reference", "uses", "descriptors")
 _IGNORED += ("shared", "tmem_columns")
+# Options of launches that Triton's AMD backend takes; others are for other backends.
+AMD_OPTIONS = (
+    "num_warps", "num_stages", "num_ctas", "waves_per_eu", "matrix_instr_nonkdim", "kpack", "enable_fp_fusion",
+)  # fmt: skip
 # Options that launches give most; a name that is nearly one of them is a misspelling, any other is Triton's to judge.
-_OPTIONS = ("num_warps", "num_stages", "num_ctas", "waves_per_eu", "matrix_instr_nonkdim", "enable_fp_fusion")
-_OPTIONS += (
+_OPTIONS = (
+    *AMD_OPTIONS,
     "maxnreg",
     "launch_cooperative_grid",
     "schedule_hint",
@@ -219,18 +224,7 @@ def type_problem(text: Any) -> str | None:
         element = text.removeprefix("*").removeprefix("k") if text.startswith("*") else text
     if element in SCALAR_TYPES:
         return None
-    longer = {
-        "float16": "fp16",
-        "half": "fp16",
-        "bfloat16": "bf16",
-        "float32": "fp32",
-        "float": "fp32",
-        "float64": "fp64",
-    }
-    longer |= {f"{s}int{b}": f"{s or 'i'}{b}" for s in ("", "u") for b in (8, 16, 32, 64)} | {
-        "int": "i32",
-        "bool": "u1",
-    }
+    longer = CASTS | TRITON_TYPE
     near = [longer[element]] if element in longer else difflib.get_close_matches(element, SCALAR_TYPES, 1)
     hint = f"; did you mean {text.replace(element, near[0]) if element else near[0]}?" if near else ""
     return f"unknown type {text!r}{hint}"

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import ast
-import importlib
-import importlib.util
 import os
 import re
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,12 +14,13 @@ from triton.runtime.jit import JITFunction
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.source.decorators import Decorator, kernel_decorators
-from translator.source.jit_function import GIVE_IT, UnresolvedDefault
+from translator.source.jit_function import UnresolvedDefault
 from translator.source.kernel_lookup import find_kernel
 from translator.source.reached import Reached
 from translator.source.launch_spec import LaunchSpec
 from translator.source.module_file import ModuleFile, find_module, full_search_path, is_file, module_of_path, parse_file
 from translator.source.program import Program
+from translator.source.real_import import import_kernel, imported_function
 from translator.source.scope import Scope
 from translator.source.unresolved import NoValue
 
@@ -80,7 +78,7 @@ class LoadedKernel:
     def load_jit(self, reference: str, arguments: list | None = None) -> Any:
         """What a `$jit`, `$class` or `$call` constexpr names, `"module:function"`, from the same program."""
         if self.program is None and arguments is None:
-            return _import_for_real(*reference.split(":"))
+            return imported_function(*reference.split(":"))
         assert self.program is not None, "a call needs a program that was read"
         try:
             fn = self.program.load_reference(reference, arguments)
@@ -240,36 +238,9 @@ def check_defaults(loaded: LoadedKernel, spec: LaunchSpec) -> None:
 
 def _load_imported(file: ModuleFile, kernel: str, folders: tuple[str, ...]) -> LoadedKernel:
     """`--import`: really import the module and take the kernel from it."""
-    added = [folder for folder in folders if folder not in sys.path]
-    sys.path[:0] = added
-    try:
-        fn = _import_for_real(file.name, kernel)
-    finally:
-        for folder in added:
-            sys.path.remove(folder)
+    fn = import_kernel(file, kernel, folders)
     text = parse_file(fn.file_name).text
     note = f"{file.name} was imported: its host code ran"
     return LoadedKernel(
         fn, fn.file_name, text, fn.def_file_line_number, file.name, fn.__qualname__, None, (), (), (note,), {}
     )
-
-
-def _import_for_real(module: str, kernel: str) -> JITFunction:
-    try:
-        value: Any = importlib.import_module(module)
-    except BaseException as error:
-        if isinstance(error, (KeyboardInterrupt, GeneratorExit)):
-            raise
-        why = f"{type(error).__name__}: {error}"
-        raise TranslationError(
-            Diagnostic(
-                "source-import", f"importing {module} fails", why=why, help=GIVE_IT.replace(" or use --import", "")
-            )
-        ) from error
-    for part in kernel.split("."):
-        value = getattr(value, part, None)
-    while value is not None and not isinstance(value, JITFunction):
-        value = getattr(value, "fn", None)
-    if value is None:
-        raise TranslationError(Diagnostic("kernel-missing", f"{module} has no kernel named {kernel}"))
-    return value

@@ -19,9 +19,9 @@ def file_line(fn: Any, line: int) -> int:
     return fn.def_file_line_number + own - 1
 
 
-def record_moved(changed: Any, original: Any, text: str, edits: Iterable[tuple[int, int, str]]) -> None:
-    """Remember where the lines of `changed` are in `text`, that of `original`, of which `edits` replaced spans."""
-    before = getattr(original, _ATTRIBUTE, ()) or range(1, text.count("\n") + 2)
+def record_moved(fn: Any, text: str, edits: Iterable[tuple[int, int, str]]) -> None:
+    """Remember where the lines of `fn` are in `text`, which it had before `edits` replaced spans of it."""
+    before = getattr(fn, _ATTRIBUTE, ()) or range(1, text.count("\n") + 2)
     lines: list[int] = []
     at, number = 0, 1
     for start, end, new in sorted(edits):
@@ -32,4 +32,4 @@ def record_moved(changed: Any, original: Any, text: str, edits: Iterable[tuple[i
         number += text.count("\n", start, end)
         at = end
     lines += before[number - 1 :]
-    setattr(changed, _ATTRIBUTE, tuple(lines))
+    setattr(fn, _ATTRIBUTE, tuple(lines))

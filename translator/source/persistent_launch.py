@@ -1,11 +1,11 @@
 """Launches of a file whose kernels go from tile to tile: what stands around their `run` gives them the number of tiles.
 
-def _run_persistent_kernel(run, programs_per_unit=1):      written by `translator.rewrite.persistent`
+def _run_persistent_kernel(run, programs_per_unit=1):      written by `translator.rewrite.program_runs`
     def persistent(*args, grid, **kwargs):
         tiles, *others = ...
         return run(*args, grid=(min(tiles, ...), *others), tiles=tiles, **kwargs)
 
-def _run_stream_k_kernel(run, programs_per_unit=1, elements=16384, dtype="float32"):       by `translator.rewrite.stream_k_run`
+def _run_stream_k_kernel(run, programs_per_unit=1, elements=16384, dtype="float32"):
     def stream_k(*args, grid, **kwargs):
         ...
         return run(*args, grid=(..., *others), tiles=tiles, sums=..., marks=..., **kwargs)

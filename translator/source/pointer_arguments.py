@@ -6,26 +6,15 @@ import ast
 from collections.abc import Callable
 
 # The argument of each that is an address; `make_*` have it first or as `base`.
-_ADDRESS_CALLS = frozenset(
-    {
-        "load",
-        "store",
-        "atomic_add",
-        "atomic_max",
-        "atomic_min",
-        "atomic_and",
-        "atomic_or",
-        "atomic_xor",
-        "atomic_xchg",
-        "atomic_cas",
-    }
-    | {"make_block_ptr", "make_tensor_descriptor", "advance", "prefetch"}
+ADDRESS_CALLS = frozenset(
+    "load store atomic_add atomic_max atomic_min atomic_and atomic_or atomic_xor atomic_xchg atomic_cas prefetch".split()
 )
+POINTER_MAKERS = frozenset({"make_block_ptr", "make_tensor_descriptor", "advance"})
+DESCRIPTOR_METHODS = frozenset({"load", "store", "gather", "scatter", "atomic_add", "atomic_min", "atomic_max"})
 # Calls whose result has the type of their first operand.
 _SAME_TYPE = frozenset(
     {"cast", "sum", "max", "reshape", "broadcast_to", "expand_dims", "multiple_of", "max_contiguous", "cumsum"}
 )
-_DESCRIPTOR_METHODS = frozenset({"load", "store", "gather", "scatter", "atomic_add", "atomic_min", "atomic_max"})
 Resolve = Callable[[str], "ast.FunctionDef | None"]
 
 
@@ -172,10 +161,10 @@ def _callee(call: ast.Call) -> str:
 
 def _addresses(call: ast.Call, helper: Resolve, seen: tuple[str, ...]) -> list[ast.expr]:
     name = _callee(call)
-    if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name) and name in _DESCRIPTOR_METHODS:
+    if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name) and name in DESCRIPTOR_METHODS:
         if call.func.value.id not in ("tl", "triton", "language", "libdevice"):
             return [call.func.value]
-    if name in _ADDRESS_CALLS:
+    if name in ADDRESS_CALLS | POINTER_MAKERS:
         keyword = [k.value for k in call.keywords if k.arg in ("base", "pointer", "ptr")]
         return keyword or call.args[:1]
     if isinstance(call.func, ast.Name) and name not in seen and (definition := helper(name)) is not None:

@@ -6,7 +6,7 @@ constructors (Triton 3.9.0) so that spelling one is one expression; nothing here
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -245,3 +245,13 @@ def layout_of(attribute: Attribute) -> Layout:
     if attribute.kind == "ttg.dot_op":
         return DotOperand(get("opIdx"), layout_of(get("parent")), get("kWidth", 0))
     return Opaque(f"#{attribute.kind}")
+
+
+def dealt(count: int, shape: tuple[int, ...], held: Sequence[int]) -> list[int]:
+    """`count` lanes or warps over what is left of `shape` where each has `held` of it, the last dimension first."""
+    out = [1] * len(shape)
+    for d in reversed(range(len(shape))):
+        out[d] = max(1, min(count, shape[d] // held[d]))
+        count //= out[d]
+    out[0] *= count
+    return out

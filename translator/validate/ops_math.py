@@ -53,10 +53,6 @@ def round_half_away(x):
     return np.trunc(x) + (np.abs(x - np.trunc(x)) >= 0.5) * np.sign(x)
 
 
-def _log(function):
-    return lambda x: function(np.asarray(x))
-
-
 UNARY = {
     "exp": np.exp,
     "exp2": np.exp2,

@@ -12,27 +12,11 @@ all the others follow as they follow from the number itself in the source. Else 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from translator.ttgir.module import Module
-from translator.ttgir.op import Op
-from translator.validate.hazards import Hazard
-from translator.validate.ops import TABLE
-
-_NUMBER, _EXTENT = "tt.get_program_id", "tt.get_num_programs"
-_OF_NUMBERS = ("arith.addi arith.subi arith.muli arith.andi arith.ori arith.xori arith.maxsi arith.minsi arith.divsi arith.remsi "
-               "arith.divui arith.remui arith.shli arith.shrsi arith.shrui arith.cmpi arith.select").split()  # fmt: skip
-
-
-@dataclass(frozen=True)
-class _Zeros:
-    """What operations ask of a machine: a division by zero is none of a program that does not get there."""
-
-    def report(self, hazard: Hazard) -> None:
-        pass
+from translator.validate.program_scalars import program_scalars
 
 
 def same_work(source: Module, translated: Module, extent: int, count: str = "") -> np.ndarray | None:
@@ -53,7 +37,7 @@ def same_work(source: Module, translated: Module, extent: int, count: str = "") 
 
 def _asks_for_extent(module: Module) -> bool:
     """Whether a module asks how many programs there are along the first axis."""
-    return any(op.name == _EXTENT and op.word == "x" for op in module.walk())
+    return any(op.name == "tt.get_num_programs" and op.word == "x" for op in module.walk())
 
 
 def fewer_programs(source: Module, translated: Module, extent: int, several: bool = False) -> list[int]:
@@ -67,7 +51,7 @@ def fewer_programs(source: Module, translated: Module, extent: int, several: boo
 def _permutations(module: Module, programs: int, given: Mapping[str, int]) -> Iterator[np.ndarray]:
     """The values of a module that are all numbers of `programs` once each, by number; each once, in the order of the operations."""
     found: list[np.ndarray] = []
-    for value in scalars(module, programs, given).values():
+    for value in program_scalars(module, (programs,), given).values():
         if np.shape(value) != (programs,) or value.dtype == np.bool_:
             continue
         if np.array_equal(np.sort(value), np.arange(programs)) and not any(np.array_equal(value, f) for f in found):
@@ -75,35 +59,4 @@ def _permutations(module: Module, programs: int, given: Mapping[str, int]) -> It
             yield value
 
 
-def scalars(module: Module, programs: int, given: Mapping[str, int]) -> dict[str, Any]:
-    """The integers that the entry function computes from the number of a program, constants and `given` arguments, in each program: those
-    of the first iteration, of a loop that begins at a number of its own in each."""
-    entry = module.entry
-    known: dict[str, Any] = {
-        value: np.int32(given[name]) for (value, _), name in zip(entry.arguments, entry.argument_names) if name in given
-    }
-    for op in entry.walk():
-        if op.name == "scf.for" and np.ndim(known.get(op.for_loop.low)):
-            known[op.for_loop.variable] = known[op.for_loop.low]
-        if len(op.results) != 1 or op.type.is_tensor:
-            continue
-        value = _value(op, known, programs)
-        if value is not None:
-            known[op.results[0]] = value
-    return known
-
-
-def _value(op: Op, known: dict[str, Any], programs: int) -> Any:
-    if op.name in (_NUMBER, _EXTENT):
-        along_first = op.word == "x"
-        numbers = np.arange(programs, dtype=np.int32) if op.name == _NUMBER else np.int32(programs)
-        return numbers if along_first else None
-    if op.name == "arith.constant" and op.type.element.startswith("i"):
-        return TABLE[op.name](_Zeros(), op)
-    if op.name not in _OF_NUMBERS or any(operand not in known for operand in op.operands):
-        return None
-    with np.errstate(all="ignore"):
-        return TABLE[op.name](_Zeros(), op, *(known[operand] for operand in op.operands))
-
-
-__all__ = ["fewer_programs", "same_work", "scalars"]
+__all__ = ["fewer_programs", "same_work"]

@@ -14,7 +14,7 @@ import numpy as np
 from translator.ttgir.module import Module, Op
 from translator.validate.chosen_programs import IN_ORDER, LAST_FIRST, Programs
 from translator.validate.hazards import Finding
-from translator.validate.renumbered import scalars
+from translator.validate.program_scalars import program_scalars
 
 _EACH = 3  # tiles of a program: the first, one between, the last
 _TRIED = ((1, 1), (7, 3), (6, 3), (3, 8), (64, 5), (257, 256))  # tiles, programs
@@ -53,7 +53,7 @@ def badly_shared(module: Module, count: str) -> Finding | None:
         return None
     place = loop.place
     for tiles, programs in _TRIED:
-        known = scalars(module, programs, {count: tiles})
+        known = program_scalars(module, (programs,), {count: tiles})
         low, high, step = (np.broadcast_to(known[x], programs) for x in _bounds(loop))
         found = [t for a, b, c in zip(low, high, step) for t in range(int(a), int(b), max(int(c), 1))]
         wrong = next(
@@ -73,7 +73,7 @@ def _bounds(loop: Op) -> tuple[str, str, str]:
 
 def _loops(module: Module, count: str) -> Iterator[Op]:
     """The loops of the entry function over numbers that are known of each program."""
-    known = scalars(module, 2, {count: 3})
+    known = program_scalars(module, (2,), {count: 3})
     for block in module.entry.region.blocks:
         for op in block.ops:
             if op.name == "scf.for" and all(x in known for x in _bounds(op)):

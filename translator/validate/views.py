@@ -16,7 +16,6 @@ from translator.validate.dtypes import decode, encode, held, stored
 from translator.validate.hazards import Hazard
 
 NEVER, VALID, FLYING = 0, 1, 2
-STATES = {NEVER: "never written", FLYING: "in flight"}
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from translator.source.load import LoadedKernel
+from translator.source.pointer_arguments import ADDRESS_CALLS, DESCRIPTOR_METHODS, POINTER_MAKERS
 
 _ROUNDS = 8
 # Results that have the type of their operands; others are numbers of their own.
@@ -20,11 +21,6 @@ _KEEPS = frozenset(
     "cumsum cumprod join cat interleave flip sort gather clamp abs ravel split broadcast max_constancy associative_scan reduce topk "
     "zeros_like xor_sum reduce_or".split()
 )
-ADDRESS_CALLS = frozenset(
-    "load store atomic_add atomic_max atomic_min atomic_and atomic_or atomic_xor atomic_xchg atomic_cas prefetch".split()
-)
-POINTER_MAKERS = frozenset({"make_block_ptr", "make_tensor_descriptor", "advance"})
-DESCRIPTOR_METHODS = frozenset({"load", "store", "gather", "scatter", "atomic_add", "atomic_min", "atomic_max"})
 
 
 @dataclass(frozen=True)

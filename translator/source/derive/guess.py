@@ -16,7 +16,6 @@ from translator.source.spec_values import encode_value
 # How much a guess is worth, best first: given by the user, read in the source, computed from sizes that were made up,
 # concluded from use, from the name alone.
 CONFIDENCE = ("given", "read", "computed", "use", "name")
-MISSING = object()
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,9 @@ from translator.source.derive.host_model import (
     has_model,
 )
 from translator.source.host_values import HostName
+from translator.source.torch_types import CASTS
 
-_CASTS = {
-    "half": "fp16", "float": "fp32", "double": "fp64", "bfloat16": "bf16", "int": "i32", "long": "i64", "bool": "u1", "short": "i16",
-    "byte": "u8", "char": "i8",
-}  # fmt: skip
+_CASTS = CASTS | {"short": "i16", "byte": "u8", "char": "i8"}
 _MAKERS = frozenset(
     {"empty", "zeros", "ones", "full", "rand", "randn", "tensor", "arange", "randint", "empty_strided", "as_tensor"}
 )

@@ -7,15 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from translator.source import torch_types
 from translator.source.derive.roles import size_role
 
-# torch dtypes as signatures write them.
-TRITON_TYPE = {
-    "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64", "int8": "i8", "int16": "i16", "int32": "i32",
-    "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "bool": "u1",
-    "float8_e4m3fn": "fp8e4nv", "float8_e5m2": "fp8e5", "float8_e4m3fnuz": "fp8e4b8", "float8_e5m2fnuz": "fp8e5b16",
-    "float8_e8m0fnu": "u8",
-}  # fmt: skip
+# Numbers of torch, the exponents of scales among them, as signatures write their types.
+TRITON_TYPE = {**torch_types.TRITON_TYPE, "float8_e8m0fnu": "u8"}
 _DEFAULT_SIZE = 256
 
 

@@ -21,15 +21,12 @@ from translator.source.derive.guessed_values import constant_by_use, number_by_u
 from translator.source.derive.roles import is_pointer
 from translator.source.host_objects import UserFunction
 from translator.source.host_values import HostName
-from translator.source.launch_spec import type_problem
+from translator.source.launch_spec import AMD_OPTIONS, type_problem
 from translator.source.spec_values import decode_value, value_problem
 from translator.source.unresolved import NoValue
 
 # What Triton's AMD backend takes when a launch says nothing (HIPOptions in triton/backends/amd/compiler.py).
 DEFAULT_OPTIONS = {"num_warps": 4, "num_stages": 2}
-OPTION_NAMES = (
-    "num_warps", "num_stages", "num_ctas", "waves_per_eu", "matrix_instr_nonkdim", "kpack", "enable_fp_fusion",
-)  # fmt: skip
 
 WHOLE_TYPES = ("i32", "i64")  # of items of a tuple of run-time integers
 
@@ -290,15 +287,15 @@ class Proposer:
         parameters = self.evidence.parameters
         for name, value in (self.state.options if self.state is not None else {}).items():
             value = value.number if isinstance(value, Model) else value
-            if name in OPTION_NAMES and name not in parameters and isinstance(value, (int, float, str)):
+            if name in AMD_OPTIONS and name not in parameters and isinstance(value, (int, float, str)):
                 if name not in ("num_warps", "num_stages") or type(value) is int and value > 0:
                     options[name] = value
         if config is not None:
             options |= {"num_warps": config.num_warps, "num_stages": config.num_stages}
             options |= {"num_ctas": config.num_ctas} if config.num_ctas != 1 else {}
-            options |= {k: v for k, v in config.kwargs.items() if k in OPTION_NAMES and k not in parameters}
+            options |= {k: v for k, v in config.kwargs.items() if k in AMD_OPTIONS and k not in parameters}
         settings = self.evidence.settings
-        options |= {name: settings[name] for name in OPTION_NAMES if name in settings and name not in parameters}
+        options |= {name: settings[name] for name in AMD_OPTIONS if name in settings and name not in parameters}
         if options["num_warps"] & (options["num_warps"] - 1):
             options["num_warps"] = DEFAULT_OPTIONS["num_warps"]
         return options

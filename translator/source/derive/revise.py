@@ -24,7 +24,6 @@ from translator.diagnostics import TranslationError
 BUDGET = 48
 _PER_PLACE = 20
 _ELEMENTS = ("fp32", HALF, "i32", "i64", "fp16", "u8", "i8", "u1", "fp8e4nv")
-_LARGEST_TENSOR = 4096
 
 
 def settled(evidence: Evidence, proposal: Proposal, judge: Judge, budget: int = BUDGET) -> tuple[Proposal, Verdict]:

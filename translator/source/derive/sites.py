@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from translator.diagnostics import TranslationError
 from translator.source import package_files
 from translator.source.kernels import names_of
+from translator.source.launch_site import without_definitions
 from translator.source.module_file import module_of_path, parse_file
 from translator.source.passed_arguments import passed
 from translator.source.program import Program
@@ -93,7 +94,7 @@ def _sites_in(
 
     def visit(body: list[ast.stmt], scope: Scope, functions: tuple, scopes: tuple) -> Iterator[Site]:
         for statement in body:
-            for node in _own_nodes(statement):
+            for node in without_definitions(statement):
                 if isinstance(node, ast.FunctionDef):
                     inside = scope.inside(node)
                     yield from visit(node.body, inside, (*functions, node), (*scopes, scope))
@@ -141,13 +142,3 @@ def _class_of(site: Site) -> ast.ClassDef | None:
         if isinstance(node, ast.ClassDef) and site.functions[0] in node.body:
             return node
     return None
-
-
-def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
-    """A statement and what is in it, stopping at definitions (which are yielded themselves)."""
-    stack: list[ast.AST] = [statement]
-    while stack:
-        node = stack.pop(0)
-        yield node
-        if not isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
-            stack.extend(ast.iter_child_nodes(node))

@@ -24,7 +24,7 @@ from translator.source.gluon_kernels import refuse_gluon
 from translator.source.host_values import HostName
 from translator.source.kernels import list_kernels, nothing_to_launch
 from translator.source.launch_site import launch_sites
-from translator.source.launch_spec import LaunchSpec, type_problem
+from translator.source.launch_spec import AMD_OPTIONS, LaunchSpec, type_problem
 from translator.source.load import LoadedKernel, load_kernel
 from translator.source.pointer_arguments import integer_pointers, pointer_arguments
 from translator.source.scope import Scope
@@ -43,16 +43,6 @@ _MULTIPLE_NAMES = re.compile(
 _INDEX_NAMES = re.compile(r"(^|_)(idx|index|indices|ids|id|offsets|cu_seqlens|lens|labels?|targets?)($|_)", re.I)
 _POINTER_NAMES = re.compile(r"(_ptrs?$|^ptr_|^p_|_pointer$)", re.I)
 _HINTED = re.compile(r"^\*?k?(i|u|fp|bf)\d")
-# Launch options that Triton's AMD backend takes; other keywords of a launch are for other backends.
-_OPTION_NAMES = (
-    "num_warps",
-    "num_stages",
-    "num_ctas",
-    "waves_per_eu",
-    "matrix_instr_nonkdim",
-    "kpack",
-    "enable_fp_fusion",
-)
 
 
 @dataclass(frozen=True)
@@ -92,7 +82,7 @@ def derive_launches(
             out.extend(derivation.launches())
         except TranslationError as error:
             problems.extend(error.diagnostics)
-    for name in sorted((settings or {}).keys() - used - set(_OPTION_NAMES)):
+    for name in sorted((settings or {}).keys() - used - set(AMD_OPTIONS)):
         problems.append(
             Diagnostic(
                 "spec-unknown-argument",
@@ -313,7 +303,7 @@ class _Derivation:
     def _options(self, config: triton.Config | None) -> dict[str, Any]:
         options: dict[str, Any] = dict(DEFAULT_OPTIONS)
         if self.site is not None:
-            for name in _OPTION_NAMES:
+            for name in AMD_OPTIONS:
                 if name in self.site.keywords:
                     try:
                         options[name] = encode_value(self.site.value(self.site.keywords[name]))
@@ -326,11 +316,9 @@ class _Derivation:
             options |= {"num_warps": config.num_warps, "num_stages": config.num_stages}
             if config.num_ctas != 1:
                 options["num_ctas"] = config.num_ctas
-            options |= {
-                k: encode_value(v) for k, v in config.kwargs.items() if k in _OPTION_NAMES and k not in self.args
-            }
+            options |= {k: encode_value(v) for k, v in config.kwargs.items() if k in AMD_OPTIONS and k not in self.args}
         options |= {
-            name: self.settings[name] for name in _OPTION_NAMES if name in self.settings and name not in self.args
+            name: self.settings[name] for name in AMD_OPTIONS if name in self.settings and name not in self.args
         }
         return options
 

@@ -10,16 +10,8 @@ from typing import Any
 
 import triton.language as tl
 
-from translator.source.derive.argument_origins import (
-    ADDRESS_CALLS,
-    DESCRIPTOR_METHODS,
-    Flow,
-    INDEX,
-    JitSource,
-    Origins,
-    POINTER_MAKERS,
-    expressions,
-)
+from translator.source.derive.argument_origins import Flow, INDEX, JitSource, Origins, expressions
+from translator.source.pointer_arguments import ADDRESS_CALLS, DESCRIPTOR_METHODS, POINTER_MAKERS
 
 Guards = tuple[tuple[ast.expr, bool], ...]
 # Functions of floating-point numbers (`tl.math`, `libdevice`); their operands are no integers.
