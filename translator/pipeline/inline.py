@@ -112,15 +112,9 @@ def _body(
     tree = ast.parse(fn.src).body[0]
     if not _same_globals(tree, fn, kernel, frame.fn):
         raise _CannotInline
-    body = list(tree.body)
-    comment: list[str] = []
-    if (
-        isinstance(body[0], ast.Expr)
-        and isinstance(body[0].value, ast.Constant)
-        and isinstance(body[0].value.value, str)
-    ):
-        first = body.pop(0).value.value.strip().splitlines()
-        comment = [f"# {line.strip()}" for line in first if line.strip()]
+    said = ast.get_docstring(tree)
+    body = list(tree.body if said is None else tree.body[1:])
+    comment = [f"# {line.strip()}" for line in (said or "").splitlines() if line.strip()]
     returned = body.pop() if body and isinstance(body[-1], ast.Return) else None
     leaves = [] if returned or not body else _leaves(body[-1], helper)
     inner = [n for s in body for n in ast.walk(s)]
