@@ -36,8 +36,9 @@ def translated(text: str, moves: bool, *obligations: Obligation, source: str = "
 
 def made(own: EmittedKernel, plain: EmittedKernel | None, functions: dict | None = None) -> EmittedKernel:
     tools = SimpleNamespace(functions=functions or {})
-    trials = SimpleNamespace(own=[own], tools=tools, unmoved=lambda i, point: plain)
-    (found,) = with_either([own], trials, REGION, 64)
+    given = [SimpleNamespace(traced=SimpleNamespace(target=SimpleNamespace(warp_size=64)))]
+    trials = SimpleNamespace(given=given, own=[own], tools=tools, unmoved=lambda i, point: plain)
+    (found,) = with_either([own], trials, REGION)
     return found
 
 
@@ -101,4 +102,4 @@ def test_a_base_that_is_no_argument_at_first_stays_where_offsets_move():
 def test_launches_of_several_texts_are_left():
     own, other = translated(BASE, True), translated(BASE.replace("x_base", "base"), True)
     trials = SimpleNamespace(own=[own, other], unmoved=lambda i, point: translated(OFFSETS, False))
-    assert with_either([own, other], trials, REGION, 64) == [own, other]
+    assert with_either([own, other], trials, REGION) == [own, other]

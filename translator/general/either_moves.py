@@ -47,14 +47,14 @@ def advanced(base, offs, step):
     return Synthesized("advanced", text)
 
 
-def with_either(every: Sequence[EmittedKernel], trials: Trials, region: Region, lanes: int) -> list[EmittedKernel]:
+def with_either(every: Sequence[EmittedKernel], trials: Trials, region: Region) -> list[EmittedKernel]:
     """The launches of a text, by number, with what moves chosen by sizes; as they are where translations for small tiles do not differ
     from theirs in this alone, or ask for more."""
     moving = moving_bases(every[0].kernel.laid_out.function)  # type: ignore[union-attr]
     alike = all(moving_bases(e.kernel.laid_out.function) == moving for e in every)  # type: ignore[union-attr]
     if not moving or not alike or not _small_tiles_agree(every, moving, trials, region):
         return list(every)
-    return [_with_function(emitted, moving, trials, lanes) for emitted in every]
+    return [_with_function(emitted, moving, trials) for emitted in every]
 
 
 def _small_tiles_agree(
@@ -155,10 +155,10 @@ def _small(statement: cst.CSTNode) -> Sequence[cst.CSTNode]:
     return statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
 
 
-def _with_function(emitted: EmittedKernel, moving: Mapping[str, Moving], trials: Trials, lanes: int) -> EmittedKernel:
+def _with_function(emitted: EmittedKernel, moving: Mapping[str, Moving], trials: Trials) -> EmittedKernel:
     """A translation that picks what moves."""
     fn, laid_out, record = emitted.kernel.fn, emitted.kernel.laid_out, copy.copy(emitted.record)
-    function, taken = advanced(lanes), words_of(fn.file_name or "", fn.src)
+    function, taken = advanced(trials.given[0].traced.target.warp_size), words_of(fn.file_name or "", fn.src)
     record.globals_needed = dict(record.globals_needed)
 
     def is_taken(name: str) -> bool:

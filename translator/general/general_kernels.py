@@ -95,7 +95,7 @@ def general_layouts(
     ids = [g.spec.id for g in search.given]
     unlike = tuple(point for _, point in sorted(search.layouts.unlike) if region.holds(point))
     checked = [search.checked(i, region) for i in range(len(ids))]
-    every = with_either(checked, search.trials, region, search.layouts.lanes)
+    every = with_either(checked, search.trials, region)
     return region, {id: GeneralLayouts(emitted, layouts, rings, unlike) for id, emitted in zip(ids, every)}
 
 
