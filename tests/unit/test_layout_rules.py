@@ -14,7 +14,7 @@ from fixture_set import ROOT
 from translation_of import compiled
 from translator.diagnostics import TranslationError
 from translator.general import rule_texts, rules
-from translator.general.bounds import _widened, bounds_between
+from translator.general.bounds import bounds_between
 from translator.general.general_kernels import general_layouts
 from translator.general.layout_roles import without_twin
 from translator.general.rule_layouts import ByRule, Numbers, OperandOfInstruction
@@ -351,22 +351,6 @@ def test_bounds_tell_good_points_from_bad_ones(good, text):
     own = [p for p in inside if p[0] == 64][:1] or inside[:1]
     bounds = bounds_between(("M", "N", "warps"), inside, outside, own)
     assert [str(bound) for bound in bounds] == [text]
-
-
-def test_a_bound_is_as_wide_as_the_others_let_it_be():
-    """What was found first had to exclude points that a later bound does."""
-    rows, columns = (("M", 1), ("warps", -1)), (("N", 1), ("warps", -1))
-    bad = [{"M": 64, "N": 32, "warps": 4}, {"M": 32, "N": 512, "warps": 4}]
-    found = (RatioBound(rows, 128), RatioBound(columns, 16))
-    assert _widened(found, bad) == (RatioBound(rows, 16), RatioBound(columns, 16))
-    assert _widened(found[:1], bad) == (RatioBound(rows, 32),)
-
-
-@pytest.mark.parametrize("log", [3, 1, 0, -1, -3])
-def test_half_as_much_keeps_to_a_bound_that_is_halved(log):
-    bound = RatioBound.of((("M", 1), ("N", -1)), log)
-    least = [m for m in range(1, 4096) if bound.holds({"M": m, "N": 64})][0]
-    assert least == 64 * 2**log and bound.halved == RatioBound.of(bound.exponents, log - 1)
 
 
 def test_a_bound_of_lds_counts_what_is_there_several_times():

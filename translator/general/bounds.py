@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from translator.general.box import Point, points, some
-from translator.layout.formulas import Product, Sizes
+from translator.layout.formulas import Product
 from translator.layout.size_range import Bound, RatioBound, RoomBound, SizeRange
 
 MOST_BOUNDS = 4
@@ -32,7 +32,6 @@ def bounds_between(
     tiles: the bytes of what is in LDS several times, room: of LDS.
     """
     kept, left = {p: dict(zip(names, p)) for p in good}, {p: dict(zip(names, p)) for p in bad}
-    excluded = list(left.values())
     between = [dict(zip(names, p)) for p in _between([*kept, *left])]
     found: list[Bound] = []
     while left and len(found) < MOST_BOUNDS:
@@ -51,18 +50,7 @@ def bounds_between(
         found.append(best[1])
         kept = {p: sizes for p, sizes in kept.items() if best[1].holds(sizes)}
         left = {p: sizes for p, sizes in left.items() if best[1].holds(sizes)}
-    return _widened(found, excluded)
-
-
-def _widened(found: Sequence[Bound], bad: Sequence[Sizes]) -> tuple[Bound, ...]:
-    """The bounds, each as wide as it may be beside the others: those found first had to exclude what later ones do."""
-    out = list(found)
-    for i, bound in enumerate(found):
-        others = [*out[:i], *out[i + 1 :]]
-        alone = [sizes for sizes in bad if not bound.holds(sizes) and all(other.holds(sizes) for other in others)]
-        while alone and isinstance(out[i], RatioBound) and not any(map(out[i].halved.holds, alone)):
-            out[i] = out[i].halved
-    return tuple(out)
+    return tuple(found)
 
 
 def _between(tried: Sequence[Point]) -> list[Point]:
@@ -90,7 +78,7 @@ def _candidates(
         logs = {point: _log(point, signs) for point in (*good, *own)}
         most = min(logs[point] for point in own)
         for log in sorted({value for value in logs.values() if value <= most}):
-            yield RatioBound.of(exponents, log)
+            yield RatioBound(exponents, 2**log if log >= 0 else -(2**-log))
 
 
 def _log(point: Point, signs: Sequence[int]) -> int:

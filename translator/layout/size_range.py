@@ -37,17 +37,6 @@ class RatioBound:
     exponents: tuple[tuple[str, int], ...]
     least: int  # a power of two; 1 / least of it where it is negative
 
-    @classmethod
-    def of(cls, exponents: tuple[tuple[str, int], ...], log: int) -> RatioBound:
-        """At least the power of two with this logarithm."""
-        return cls(exponents, 2**log if log >= 0 else -(2**-log))
-
-    @property
-    def halved(self) -> RatioBound:
-        """The bound that half as much keeps to."""
-        log = self.least.bit_length() - 1 if self.least > 0 else 1 - (-self.least).bit_length()
-        return self.of(self.exponents, log - 1)
-
     @property
     def sizes(self) -> frozenset[str]:
         return frozenset(name for name, _ in self.exponents)
