@@ -521,3 +521,28 @@ def test_a_pipelined_loop_is_refused_without_the_loads_of_a_flag(tmp_path, side,
     assert "s_smem" in text or side == SIDES[1]
     with pytest.raises(TranslationError, match="in no translated launch"):
         compiled(tmp_path, text, flagged(False), target)
+
+
+AROUND = HEAD + dedent("""
+    @triton.jit
+    def k(a_ptr, y_ptr, K, MORE: tl.constexpr, B: tl.constexpr):
+        o, n = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :]
+        acc = tl.zeros((B, B), tl.float32)
+        p = a_ptr + o * K + n
+        if MORE:
+            for k in range(0, K, B):
+                a = tl.load(p)
+                p += B
+                acc = tl.dot(a, tl.trans(a), acc)
+        tl.store(y_ptr + o * B + n, acc)
+    """)
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx950", "gfx1250"])
+def test_a_flag_may_end_with_a_pipelined_loop(tmp_path, target):
+    """What is written behind the loop's body stands before the other side."""
+    signature = {"a_ptr": "*bf16", "y_ptr": "*fp32", "K": "i32"}
+    values = {"a_ptr": tensor(16, 64), "y_ptr": tensor(16, 16), "K": 64}
+    spec = launch("k", signature, {"MORE": True, "B": 16}, stages=2, values=values)
+    text = validated(tmp_path, AROUND, spec, target)
+    assert text.index("for k in range(0, K, B)") < text.index("    else:\n") < text.rindex("store(")

@@ -1,6 +1,6 @@
 """Kernels of the generator by the thousand: each is translated and run beside its source; all failures are listed, not only the first.
 
-    python tests/validate/random_run.py --seeds 0:1000 -t gfx950 [--state FILE] [--save FOLDER] [--minimize] [--kinds locks modes]
+    python tests/validate/random_run.py --seeds 0:1000 -t gfx950 [--state FILE] [--save FOLDER] [--minimize] [--kinds locks modes] [--untidy]
 
 A seed is a kernel for ever. With several targets each kernel is judged for one of them in turn, or with --every-target for each. A run
 with --state goes on where one with the same file stopped. Counted apart are sources that Triton itself does not compile,
@@ -28,6 +28,7 @@ from kernelgen.draw import RandomKernel  # noqa: E402
 from kernelgen.kernels import KINDS, kernel_of  # noqa: E402
 from kernelgen.minimize import minimized  # noqa: E402
 from kernelgen.saved import save  # noqa: E402
+from kernelgen.untidy import untidied  # noqa: E402
 
 from translator.diagnostics import InternalError, TranslationError  # noqa: E402
 from translator.lowering.worker import WorkerPool  # noqa: E402
@@ -126,6 +127,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("-t", "--target", default="all", help="several separated by commas, or all")
     parser.add_argument("--every-target", action="store_true", help="judge each kernel for all of the targets")
     parser.add_argument("--kinds", nargs="+", default=(), choices=KINDS)
+    parser.add_argument("--untidy", action="store_true", help="each as written by people who have no formatter")
     parser.add_argument("--state", type=Path, help="one JSON line per kernel; those that are there are not run again")
     parser.add_argument("--save", type=Path, help="write failing kernels, their launches and outputs here")
     parser.add_argument("--minimize", action="store_true", help="make failing kernels smaller; with --save or printed")
@@ -144,6 +146,11 @@ def _plan(options: argparse.Namespace) -> list[tuple[int, str]]:
     if options.every_target:
         return [(seed, target) for seed in seeds for target in targets]
     return [(seed, targets[seed % len(targets)]) for seed in seeds]
+
+
+def _kernel(seed: int, options: argparse.Namespace) -> RandomKernel:
+    kernel = kernel_of(seed, tuple(options.kinds))
+    return untidied(kernel, seed) if options.untidy else kernel
 
 
 def _done(state: Path | None) -> dict[tuple[int, str], dict]:
@@ -183,7 +190,7 @@ def main() -> int:
     plan = _plan(options)
     if options.show:
         for seed, _ in plan:
-            kernel = kernel_of(seed, tuple(options.kinds))
+            kernel = _kernel(seed, options)
             print(kernel.text, *kernel.launches, kernel.spec.attrs, kernel.spec.options, sep="\n")
         return 0
     count: Counter = Counter()
@@ -192,7 +199,7 @@ def main() -> int:
         for seed, target in plan:
             row = done.get((seed, target))
             if row is None:
-                kernel = kernel_of(seed, tuple(options.kinds))
+                kernel = _kernel(seed, options)
                 found = judges.judge(kernel, target)
                 if found["status"] in FAILED:
                     _report(judges, options, seed, target, kernel, found)

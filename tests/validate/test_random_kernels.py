@@ -17,10 +17,11 @@ from fixture_set import TARGETS
 from kernelgen.draw import RandomKernel
 from kernelgen.kernels import KINDS, kernel_of
 from kernelgen.minimize import minimized
+from kernelgen.untidy import untidied
 from random_run import FAILED, Judges
 
 HERE = Path(__file__).resolve().parent
-FAST, ALL = 30, 300
+FAST, ALL, UNTIDY = 30, 300, 10
 # Faults of Triton's own passes, which the machine shows.
 TRITONS = {
     1012: "a descriptor's tile with a corner below 0 is loaded from before the tensor on gfx1250",
@@ -52,6 +53,14 @@ def _shown(seed: int, found: dict) -> str:
 def test_a_translation_computes_what_the_source_does(judges, seed: int):
     found = judges.judge(kernel_of(seed), TARGETS[seed % len(TARGETS)])
     assert found["status"] not in FAILED, _shown(seed, found)
+
+
+@pytest.mark.parametrize("seed", [_seed(seed, seed < UNTIDY, {}) for seed in range(5 * UNTIDY)])
+def test_how_a_source_is_laid_out_changes_nothing(judges, seed: int):
+    kernel = untidied(kernel_of(seed), seed)
+    assert ast.dump(ast.parse(kernel.text)) == ast.dump(ast.parse(kernel_of(seed).text))
+    found = judges.judge(kernel, TARGETS[seed % len(TARGETS)])
+    assert found["status"] not in FAILED, f"{_shown(seed, found)}\n{kernel.text}"
 
 
 def _far_apart(kernel: RandomKernel) -> RandomKernel:

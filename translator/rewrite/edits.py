@@ -9,19 +9,21 @@ from translator.facts.source_text import Edit, SourceText, replace_spans
 
 
 class Edits(list[Edit]):
-    """(start, end, text), in the order in which they were made. held: those that fill LDS which several statements read."""
+    """(start, end, text), in the order in which they were made. held: those that fill LDS which several statements read; last: those
+    that come behind all others at their place, also behind what passes over a loop that ends there add to it."""
 
     def __init__(self, source: SourceText, made: Iterable[Edit] = ()):
         super().__init__(made)
         self.source = source
         self.held: list[Edit] = []
+        self.last: list[Edit] = []
 
     def copy(self) -> Edits:
         return Edits(self.source, self)
 
     def text(self, start: int, end: int) -> str:
         """What the source from `start` to `end` has become."""
-        return replace_spans(self.source.text, start, end, self)
+        return replace_spans(self.source.text, start, end, [*self, *self.last])
 
     def replace(self, node: ast.AST, text: str) -> None:
         if text != self.source.of(node):
