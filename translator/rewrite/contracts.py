@@ -19,6 +19,7 @@ import libcst as cst
 from triton.runtime.jit import JITFunction
 
 from translator.facts.function import FunctionFacts
+from translator.facts.source_text import Edit
 from translator.frontend.trace import ConstFact
 from translator.gluon.own_names import spelled_apart
 from translator.rewrite.configuration import Configuration, Key, any_of, common_keys, functions_and_types, words_of
@@ -51,17 +52,17 @@ def untranslated(fn: JITFunction, node: ast.AST, condition: str) -> str:
     return f"gl.static_assert(False, {quoted(f'{fn.__name__}: `{what}` {_UNTRANSLATED} ({where})')})"
 
 
-def missing_side(facts: FunctionFacts, owned: Container[ast.AST], s: ast.If) -> tuple[int, int, str]:
-    """The edit that refuses the side which a compile-time conditional does not have; an empty one where nothing rests on the other.
+def missing_side(facts: FunctionFacts, owned: Container[ast.AST], s: ast.If) -> list[Edit]:
+    """The edit that refuses the side which a compile-time conditional does not have; none where nothing rests on the other.
 
     owned: statements of pipelined loops. Copies and waits of such a loop are those of a body that has these.
     """
     fact, end = facts.fact(s.test), facts.source.line_end(s)
     decided = isinstance(fact, ConstFact) and fact.value and not s.orelse
     if not decided or not any(n in owned for inner in s.body for n in ast.walk(inner)):
-        return end, end, ""
+        return []
     refusal, indent = untranslated(facts.frame.fn, s, negated(facts.source.of(s.test))), facts.source.indent(s)
-    return end, end, f"\n{indent}else:\n{indent}    {refusal}"
+    return [(end, end, f"\n{indent}else:\n{indent}    {refusal}")]
 
 
 def negated(condition: str) -> str:

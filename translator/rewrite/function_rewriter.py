@@ -341,8 +341,8 @@ class FunctionRewriter(Assignments):
         self.block(s.body, test)
         if self.facts.fact(s.test) is not None:
             self.edits.replace(s.test, self.emit(s.test))
-        beside = self.edits if s in self.of_loops.statements else self.edits.last
-        beside.append(contracts.missing_side(self.facts, self.of_loops.statements, s))
+        edits = self.edits if self.site.pipelined else self.edits.last  # passes over a loop rewrite what is in it
+        edits.extend(contracts.missing_side(self.facts, self.of_loops.statements, s))
 
     def unrolled_loop(self, s: UnrolledLoop) -> None:
         """One body after the other; a loop again where its shapes change and its text does not."""
