@@ -100,7 +100,7 @@ def test_lines_are_indented_but_for_those_that_cannot_be():
         "      if x:",
         "          if t < N:",
         "              gl.barrier()",
-        "y = '''",
+        "    y = '''",
         "z'''",
     ]
 

@@ -134,20 +134,6 @@ def dedented(line: str, column: int) -> str:
     return line.lstrip() if line[:column].strip() else line[column:]
 
 
-def inside_strings(text: str) -> frozenset[int]:
-    """The lines that begin inside a string."""
-    found: set[int] = set()
-    begins: list[int] = []  # of strings with expressions inside, which have tokens of their own since Python 3.12
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        kind = tokenize.tok_name[token.type]
-        if kind.endswith("STRING_START"):
-            begins.append(token.start[0])
-        elif kind == "STRING" or kind.endswith("STRING_END"):
-            first = token.start[0] if kind == "STRING" else begins.pop()
-            found |= set(range(first + 1, token.end[0] + 1))
-    return frozenset(found)
-
-
 def edit_function(fn: Any, source: SourceText, edits: list[Edit]) -> None:
     """Have a jit function, whose text is `source`, be one with other text. What is said of its lines is said of those of its file."""
     fn._unsafe_update_src(replace_spans(source.text, 0, len(source.text), edits))

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from translator.gluon import tree
 from translator.gluon.tree import Code, Node
 from translator.gluon.written import OPERATORS, Written, name
+from translator.source.string_lines import inside_strings
 
 STEP = "    "
 
@@ -95,7 +96,11 @@ def lines(statements: Iterable[Node], indent: str, deeper: str = "") -> list[str
         else:
             own = _printed(s).split("\n")
             if isinstance(s, tree.Authored) and s.verbatim:
-                out += [line and inserted(line, indent.removesuffix(deeper), deeper) for line in own]
+                kept = inside_strings("\n".join(own)) if deeper else ()
+                out += [
+                    line if not line or number in kept else inserted(line, indent.removesuffix(deeper), deeper)
+                    for number, line in enumerate(own, 1)
+                ]
             else:
                 out += [line and indent + line for line in own]
     return out

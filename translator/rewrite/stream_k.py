@@ -31,12 +31,13 @@ from triton.runtime.jit import KernelParam
 from translator.choices.chosen import Choices
 from translator.facts.function import FunctionFacts
 from translator.facts.shared_steps import Moved, SharedSteps, Summed, refused, shared_steps
-from translator.facts.source_text import Edit, edited_copy, inside_strings
+from translator.facts.source_text import Edit, edited_copy
 from translator.memory.traced_launch import TracedLaunch
 from translator.numbered import numbered
 from translator.request import TranslateRequest
 from translator.source.launch_spec import LaunchSpec
 from translator.source.persistent_launch import Shared, with_shared
+from translator.source.string_lines import inside_strings
 
 _VALUES = {"stream-k": 1, "stream-k-2": 2}
 Retrace = Callable[[Any, LaunchSpec], TracedLaunch]
