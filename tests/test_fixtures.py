@@ -82,6 +82,7 @@ def test_values_agree_with_signature(fixture: Fixture, launch: dict):
             assert value != 1, name
 
 
+@pytest.mark.slow  # of the fixtures alone, which seldom change
 @each_fixture
 def test_kernel_computes_its_reference(fixture: Fixture):
     found = interpret(fixture.folder)
@@ -108,6 +109,7 @@ def test_planted_mistake_is_found(tmp_path: Path, name: str, right: str, wrong: 
     assert mismatch.startswith(f"{tensor}: ")
 
 
+@pytest.mark.slow
 @pytest.mark.compile
 def test_compiles_with_plain_triton(fixture: Fixture, compile_target: str):
     results = compile_folder(fixture.folder, compile_target)

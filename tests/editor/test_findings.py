@@ -107,6 +107,7 @@ def test_a_file_that_was_made_by_running_host_code_is_not_explained(project):
         editor.close()
 
 
+@pytest.mark.slow
 def test_a_source_without_translations_shows_the_layouts_of_the_asked_target(project):
     (project / OUT).unlink()
     for options, arguments in (({"target": "gfx942"}, ()), (None, ("-t", "gfx942"))):

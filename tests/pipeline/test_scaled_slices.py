@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from slow_rows import slow_but
 from translation_of import dedent, launch, tensor, validated
 
 from translator.choices.chosen import Choices, choices_of
@@ -173,7 +174,7 @@ def assembly(folder: Path, text: str) -> str:
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("size", ["16", "32"])
+@pytest.mark.parametrize("size", slow_but(["16", "32"]))
 def test_a_lane_reads_its_scales_as_words(size: str, tmp_path: Path):
     text = written(tmp_path, WORDS.replacing(matrix_size=size), wide_spec())
     assert text.count("in_turn(") == 1 + 4 and "sa_by_lane: gl.constexpr" in text

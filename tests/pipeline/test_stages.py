@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from slow_rows import slow_but_every
+from slow_rows import slow_but, slow_but_every
 
 VALIDATE = Path(__file__).resolve().parent.parent / "validate"
 sys.path.insert(0, str(VALIDATE))
@@ -279,7 +279,7 @@ CHOSEN = [
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("target, choices", slow_but_every(CHOSEN, 2), ids=[f"{t} {x.name}" for t, x in CHOSEN])
+@pytest.mark.parametrize("target, choices", slow_but_every(CHOSEN, 3), ids=[f"{t} {x.name}" for t, x in CHOSEN])
 def test_all_trip_counts_are_right(target: str, choices: Choices, tmp_path: Path):
     text = translation(target, choices)
     assert ("warp_pipeline_stage" in text) == choices.asks("warp-groups", "alternating")
@@ -507,7 +507,9 @@ ALTERNATING = [
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("target, choices", ALTERNATING, ids=[f"{t} {x.name}" for t, x in ALTERNATING])
+@pytest.mark.parametrize(
+    "target, choices", slow_but_every(ALTERNATING, 2), ids=[f"{t} {x.name}" for t, x in ALTERNATING]
+)
 def test_attention_alternates(target: str, choices: Choices, tmp_path: Path):
     text = attention(target, choices)
     # Four stages in each loop; one loop is a branch where it is lean.
@@ -558,7 +560,7 @@ LEAN = choices_of(slot_form="told-apart")
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("partial", [True, False])
+@pytest.mark.parametrize("partial", slow_but([True, False]))
 def test_what_is_left_of_the_keys_is_a_branch(partial: bool, tmp_path: Path):
     text = attention("gfx1250", LEAN, 4)
     assert "if full_end < end:" in text and text.count("for start_n in") == 1
@@ -591,7 +593,7 @@ BOUNDS = [
 ]
 
 
-@pytest.mark.parametrize("bounds, branch", BOUNDS, ids=[text.splitlines()[0] for text, _ in BOUNDS])
+@pytest.mark.parametrize("bounds, branch", slow_but_every(BOUNDS, 2), ids=[text.splitlines()[0] for text, _ in BOUNDS])
 def test_a_loop_that_may_run_twice_stays_one(bounds: str, branch: bool, tmp_path: Path):
     source_text = (ATTENTION / "kernel.py").read_text()
     assert WHOLE in source_text
@@ -602,7 +604,7 @@ def test_a_loop_that_may_run_twice_stays_one(bounds: str, branch: bool, tmp_path
     assert ("if full_end < end:" in text) == branch
 
 
-@pytest.mark.parametrize("target", ["gfx1250", "gfx950"])
+@pytest.mark.parametrize("target", slow_but(["gfx1250", "gfx950"]))
 def test_operands_of_two_products_are_not_read_ahead(target: str):
     without = Choices(tuple(pair for pair in PREFETCH.overrides if pair[0] != "operand-reads"))
     assert attention(target, PREFETCH, 4) == attention(target, without, 4)
@@ -639,7 +641,7 @@ def test_a_store_in_the_compute_stage_is_found(tmp_path: Path):
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("target", ["gfx950", "gfx942", "gfx1250"])
+@pytest.mark.parametrize("target", slow_but(["gfx950", "gfx942", "gfx1250"]))
 def test_slices_are_right(target: str, tmp_path: Path):
     spec, written = launch(warps=1), 0
     for parts in ((2, 1), (1, 2), (2, 2)):
@@ -723,7 +725,7 @@ SHORT_STAGES = [
 
 @pytest.mark.compile
 @pytest.mark.parametrize(
-    "target, choices, stages", slow_but_every(SHORT_STAGES, 2), ids=[f"{t} {x.name}" for t, x, _ in SHORT_STAGES]
+    "target, choices, stages", slow_but_every(SHORT_STAGES, 3), ids=[f"{t} {x.name}" for t, x, _ in SHORT_STAGES]
 )
 def test_slices_are_read_and_multiplied_in_turn(target: str, choices: Choices, stages: int, tmp_path: Path):
     text = in_short_stages(target, choices)
@@ -741,7 +743,7 @@ IN_SLICES = {
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("slices", ["2x1", "1x2"])
+@pytest.mark.parametrize("slices", slow_but(["2x1", "1x2"]))
 def test_masks_are_computed_anew_for_a_tile_further_ahead(slices: str, tmp_path: Path):
     kernel = MATMUL.parent / "fp8_matmul" / "kernel.py"
     spec = read_launches(str(kernel.parent / "launches.json"))[0]

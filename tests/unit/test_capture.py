@@ -323,6 +323,7 @@ def watched(folder, *words):
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
 
 
+@pytest.mark.slow
 def test_tests_are_watched_and_may_fail_at_what_was_not_run(tmp_path):
     done = watched(tmp_path, "-o", "found.json", "--", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py")
     assert done.returncode == 0 and "1 failed, 1 passed" in done.stdout and "its launches were not run" in done.stderr

@@ -115,6 +115,7 @@ def test_launches_of_several_element_types_have_one_formula(tmp_path):
     assert result.text.count("def scale(") == 1 and "scale_layouts" not in result.text
 
 
+@pytest.mark.slow
 def test_the_least_and_the_greatest_sizes_are_launches_to_be_checked(tmp_path):
     outcomes = made(tmp_path, scale()).outcomes
     assert [o.spec.id for o in outcomes] == [
@@ -145,6 +146,7 @@ def test_without_the_option_nothing_changes(tmp_path):
     assert "num_warps=4" in translate(tmp_path, SCALE, scale()).text
 
 
+@pytest.mark.slow
 def test_a_range_holds_throughout(tmp_path, monkeypatch):
     """A translation inside a range that no formula agrees with ends it, though its corners agree."""
     real = Trials.at
@@ -207,6 +209,7 @@ def test_warps_of_a_product_follow_its_tile(tmp_path):
         assert answer["status"] == "validated", (sizes, answer)
 
 
+@pytest.mark.slow
 def test_where_formulas_give_no_layout_the_kernel_is_translated(tmp_path, monkeypatch):
     """Formulas that fit the neighbours and share out too few warps elsewhere are found anew, with what was missing."""
     from translator.general import sampled_layouts
@@ -276,6 +279,7 @@ def test_the_largest_box_has_only_good_points():
     assert largest_box(("M", "num_warps"), [(64, 8)], tried, good) is None
 
 
+@pytest.mark.slow
 def test_a_wrong_formula_ends_the_range(tmp_path, monkeypatch):
     """A range is not extended beyond what translations for its corners agree with."""
     from translator.general import rules

@@ -62,6 +62,7 @@ def test_layouts_are_those_of_the_given_tensor(target: str, tmp_path):
     assert found.metrics.lds_bytes == 0
 
 
+@pytest.mark.slow
 def test_it_sorts(tmp_path):
     validated(tmp_path, SOURCE, SPEC, "gfx950")
 
@@ -73,7 +74,9 @@ RETURNED = {
 }
 
 
-@pytest.mark.parametrize("changes", [ONE_SHAPE, RETURNED], ids=["one shape", "the caller is given the tensor"])
+@pytest.mark.parametrize(
+    "changes", slow_but([ONE_SHAPE, RETURNED]), ids=["one shape", "the caller is given the tensor"]
+)
 def test_layouts_stay_constants(changes: dict, tmp_path):
     source = SOURCE
     for old, new in changes.items():

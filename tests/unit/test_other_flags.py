@@ -108,6 +108,7 @@ def test_a_side_with_another_text_somewhere_stays_refused(tmp_path, monkeypatch)
     assert "RELU=False" not in note_of(result) and "in no translated launch" in result.text
 
 
+@pytest.mark.slow
 def test_a_flag_asks_nothing_more_of_the_launches_that_were_given(tmp_path, monkeypatch):
     """Planted: all that is checked before a launch was unknown before."""
     from translator.general import general_kernels

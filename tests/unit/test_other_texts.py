@@ -58,6 +58,7 @@ def test_each_text_serves_its_sizes(tmp_path, one_text_for_each_number_of_warps)
     assert "scale is translated for BLOCK 8 to 65536, num_warps=4; or for BLOCK" in str(refused.value)
 
 
+@pytest.mark.slow
 def test_what_the_text_of_the_launch_holds_for_has_no_other(tmp_path):
     assert "def _scale" not in translate(tmp_path, SOURCE, spec(), target=TARGET, general=True).text
 

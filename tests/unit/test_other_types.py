@@ -54,6 +54,7 @@ def test_the_narrowest_floats_are_exchanged():
     assert launches_of_other_types(shift("i32"), ("fp8e5",)) == []
 
 
+@pytest.mark.slow
 def test_the_header_says_for_which_types_it_was_proven(tmp_path):
     result = made(tmp_path)
     assert told(result).endswith("; for x_ptr, y_ptr *fp16, *bf16 as well")
@@ -70,6 +71,7 @@ def test_other_types_are_computed_right(tmp_path):
         assert answer["status"] == "validated", answer
 
 
+@pytest.mark.slow
 def test_a_type_with_another_text_somewhere_is_none_of_them(tmp_path, monkeypatch):
     """Planted: at some sizes the launches of another type have another text."""
     real = Trials.at

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from slow_rows import slow_but
 
 from fixture_set import ROOT
 from translation_of import compiled
@@ -43,7 +44,7 @@ def found(target: str, spec: LaunchSpec = SPEC, others=None) -> RingDepth | None
     return ring_depth([written(target, spec)], others or (lambda spec: written(target, spec)))
 
 
-@pytest.mark.parametrize("target, in_registers", [("gfx950", 0), ("gfx942", 1)])
+@pytest.mark.parametrize("target, in_registers", slow_but([("gfx950", 0), ("gfx942", 1)]))
 def test_a_ring_is_as_deep_as_stages_and_lds_say(target, in_registers):
     depth = found(target)
     assert depth == RingDepth("NUM_BUFFERS", LDS[target], in_registers)

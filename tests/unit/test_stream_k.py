@@ -105,6 +105,7 @@ def test_programs_share_the_steps_of_all_tiles(target: str, tmp_path: Path):
     assert f"_run_stream_k_product(run, programs_per_unit=1, elements={BLOCK * BLOCK}" in made
 
 
+@pytest.mark.slow
 @pytest.mark.compile
 def test_tabs_and_lines_that_begin_left_of_the_block(tmp_path: Path):
     source = SOURCE.replace("    pid =", "# the number\n    pid =", 1).replace("    for k", "# the loop\n    for k")
