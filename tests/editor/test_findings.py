@@ -83,6 +83,7 @@ def test_a_refusal_goes_when_the_module_that_was_missing_is_there(editor):
     until(lambda: codes(editor, "kernel.py"), lambda found: not found)
 
 
+@pytest.mark.slow
 def test_what_was_known_stays_beside_a_refusal(editor):
     text = editor.open("kernel.py")
     hints = until(lambda: editor.hints("kernel.py"), bool)

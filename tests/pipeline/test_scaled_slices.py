@@ -182,6 +182,7 @@ def test_a_lane_reads_its_scales_as_words(size: str, tmp_path: Path):
     assert "ds_read_u8" in assembly(tmp_path, single) and "ds_read_u8" not in assembly(tmp_path, text)
 
 
+@pytest.mark.slow
 def test_words_of_scales_in_stages(tmp_path: Path):
     written(tmp_path, REFILLED.over(WORDS), wide_spec())
     files = str(tmp_path / "source.py"), str(tmp_path / "output.py")

@@ -223,6 +223,7 @@ def test_classes_of_a_captured_launch_are_loaded(own):
         assert f"{step} * gl.arange" in (own[0] / f"out{number}.py").read_text() or step == 1
 
 
+@pytest.mark.slow
 def test_launches_that_differ_in_a_class_are_refused_in_one_file(own):
     words = ["-k", "strided", "-t", "gfx942", "-l", "launches.json", "-o", "all.py", "--no-parity", "--keep-going"]
     done = ran(own[0], "translate", "kernels.py", *words)

@@ -70,6 +70,7 @@ def test_layouts_are_formulas_of_the_launch(tmp_path):
     assert any("holds for BLOCK 8 to 65536, num_warps 1 to 16" in note for note in result.notes)
 
 
+@pytest.mark.slow
 @pytest.mark.compile
 @pytest.mark.parametrize("block, warps", slow_but([(64, 16), (512, 2), (8, 2), (4096, 8), (16384, 1)]))
 def test_the_text_is_right_for_other_sizes(tmp_path, block, warps):
@@ -109,6 +110,7 @@ def test_a_formula_is_that_of_the_translation_for_its_own_sizes(tmp_path, monkey
             assert constructor(layout.at({"M": m, "N": n, "num_warps": warps})) in exact
 
 
+@pytest.mark.slow
 def test_launches_of_several_element_types_have_one_formula(tmp_path):
     result = made(tmp_path, scale("fp32", id="wide"), scale("fp16", id="narrow"))
     assert "128 // x_ptr.dtype.element_ty.primitive_bitwidth" in result.text
@@ -131,6 +133,7 @@ def test_a_name_of_the_source_is_left_to_it(tmp_path):
     assert "min = gl.arange(" in text and "def lesser(" in text and "lesser(max(BLOCK" in text
 
 
+@pytest.mark.slow
 def test_without_a_formula_the_launches_are_those_given(tmp_path, monkeypatch):
     monkeypatch.setattr("translator.general.rules.parametric", lambda samples: None)
     result = made(tmp_path, scale())

@@ -86,6 +86,7 @@ def test_both_sides_are_in_one_kernel(tmp_path):
         assert answer["status"] == "validated", answer
 
 
+@pytest.mark.slow
 def test_a_side_with_other_layouts_stays_refused(tmp_path):
     result = translate(tmp_path, HALVES, act(), target=TARGET, general=True)
     assert "RELU=False" not in note_of(result)
