@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from translator.diagnostics import TranslationError
 from translator.lowering.memory_limit import is_starved
+from translator.lowering.worker_process import resolve
 from translator.project.digests import text_digest
 from translator.request import TranslateRequest, TranslateResult
 from translator.source import module_file, package_files
@@ -43,22 +44,16 @@ class Reads:
 
 def translate_recorded(request: TranslateRequest, function: str) -> tuple[TranslateResult, Reads]:
     """Call the translation `module:function` and record what it reads; runs in a child."""
-    import importlib
-
-    module, _, name = function.partition(":")
-    translate = getattr(importlib.import_module(module), name)
+    translate = resolve(function)
     return recorded(lambda: translate(request))
 
 
 def run_recorded(function: str, args: tuple, kwargs: dict) -> tuple[tuple[str, object], Reads]:
     """Call `module:function`: (`value`, what it returns) or (`refused`, its diagnostics), and what it read; runs in a child."""
-    import importlib
-
-    module, _, name = function.partition(":")
 
     def run() -> tuple[str, object]:
         try:
-            return "value", getattr(importlib.import_module(module), name)(*args, **kwargs)
+            return "value", resolve(function)(*args, **kwargs)
         except TranslationError as error:
             if is_starved(error):
                 raise  # says nothing of the source
