@@ -62,7 +62,7 @@ def translate(folder: Path, name: str, arguments: list[str], search: Path | None
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("GLUONIZE_", "TRITON_CACHE", "TRITON_HOME"))}
     path = [str(REPO), *([str(search.resolve())] if search else []), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**inherited, "XDG_CACHE_HOME": str(machine), "PYTHONPATH": os.pathsep.join(path)}
-    command = [sys.executable, "-m", "translator.cli", "-v", "translate", *arguments]
+    command = [sys.executable, "-m", "gluonize.product.cli", "-v", "translate", *arguments]
     command += ["--out-dir", str(out), "--json", f"{out}.json", "--keep-going", "--cache", f"file://{cache}"]
     started = time.perf_counter()
     with (folder / f"log-{name}").open("w+") as log:

@@ -30,10 +30,10 @@ sys.path[:0] = [str(REPO), str(REPO / "bench"), str(REPO / "tests" / "integratio
 
 from cluster_processes import Cluster  # noqa: E402
 from process_memory import descendants  # noqa: E402
-from translator.cluster.pool import ClusterPool  # noqa: E402
-from translator.lowering.worker import WorkerPool  # noqa: E402
+from gluonize.product.cluster.pool import ClusterPool  # noqa: E402
+from gluonize.judge.lower.children.worker import WorkerPool  # noqa: E402
 
-SPIN = "translator.cluster.small_job:spin"
+SPIN = "gluonize.product.cluster.small_job:spin"
 SAMPLES = 40  # of memory, over a run
 TICK = os.sysconf("SC_CLK_TCK")
 

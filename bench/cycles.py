@@ -21,10 +21,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from rules.targets import target as target_row  # noqa: E402
-from rules.timing import TIMINGS  # noqa: E402
-from translator.cycles.analysis import analyze  # noqa: E402
-from translator.lowering.amdgcn import metadata_number  # noqa: E402
+from gluonize.rules.targets import target as target_row  # noqa: E402
+from gluonize.rules.timing import TIMINGS  # noqa: E402
+from gluonize.judge.cycles.analysis import analyze  # noqa: E402
+from gluonize.judge.lower.amdgcn import metadata_number  # noqa: E402
 
 TABLE = ROOT / "bench" / "published" / "cycles.json"
 APART = 1.0  # points of efficiency from which on an order is claimed

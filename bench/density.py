@@ -17,14 +17,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from translator.cluster.open_pool import open_pool  # noqa: E402
-from translator.diagnostics import TranslationError  # noqa: E402
-from translator.lowering.metrics import KernelMetrics  # noqa: E402
-from translator.optimize.choose import LOWER, best, figures_of, try_candidates  # noqa: E402
-from translator.choices.chosen import Choices  # noqa: E402
-from translator.project.kept_jobs import KeptJobs  # noqa: E402
-from translator.request import TranslateRequest  # noqa: E402
-from translator.source.launch_spec import LaunchSpec, read_launches  # noqa: E402
+from gluonize.product.cluster.open_pool import open_pool  # noqa: E402
+from gluonize.diagnostics import TranslationError  # noqa: E402
+from gluonize.judge.lower.metrics import KernelMetrics  # noqa: E402
+from gluonize.search.choose import LOWER, best, figures_of, try_candidates  # noqa: E402
+from gluonize.decide.choices.chosen import Choices  # noqa: E402
+from gluonize.product.project.cache.kept_jobs import KeptJobs  # noqa: E402
+from gluonize.request import TranslateRequest  # noqa: E402
+from gluonize.read.spec.launch import LaunchSpec, read_launches  # noqa: E402
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from translator.cluster.open_pool import open_pool
-from translator.diagnostics import InternalError, TranslationError
-from translator.source.launch_spec import LaunchSpec
+from gluonize.diagnostics import InternalError, TranslationError
+from gluonize.product.cluster.open_pool import open_pool
+from gluonize.read.spec.launch import LaunchSpec
 
-DERIVE = "translator.planned_launches:derived_unseen"
+DERIVE = "gluonize.planned_launches:derived_unseen"
 
 
 def constant_kind(value: Any) -> str:

@@ -40,7 +40,7 @@ STRATEGIES = {  # fixture -> (target, strategy)
 def build(out: Path, targets: list[str], only: str, jobs: int, planted: bool) -> int:
     """Bundles of every fixture launch and target, and of the hand-written pipelined kernels."""
     sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "validate"), str(ROOT / "tests")]
-    from translator.lowering.worker import WorkerPool
+    from gluonize.judge.lower.children.worker import WorkerPool
 
     out.mkdir(parents=True, exist_ok=True)
     index = _read_index(out)
@@ -113,7 +113,7 @@ def _pipelined_cases(targets: list[str]):
 
 def _hopper_cases(targets: list[str]):
     """Kernels that are Gluon for the device itself: they run as they are, beside their translations."""
-    from translator.source.launch_spec import read_launches
+    from gluonize.read.spec.launch import read_launches
 
     folder = ROOT / "fixtures" / "hopper"
     for spec in read_launches(str(folder / "launches.json")):
@@ -145,9 +145,9 @@ def _cluster_cases(out: Path):
 
 
 def _build_one(pool, out: Path, case: dict, planted: bool) -> dict:
-    from translator.device.build import BundleRequest, build_bundle
-    from translator.diagnostics import InternalError, TranslationError
-    from translator.request import TranslateRequest
+    from gluonize.judge.device.bundles.build import BundleRequest, build_bundle
+    from gluonize.diagnostics import InternalError, TranslationError
+    from gluonize.request import TranslateRequest
 
     spec, target = case["spec"], case["target"]
     entry = {"id": spec.id, "target": target}
@@ -158,7 +158,7 @@ def _build_one(pool, out: Path, case: dict, planted: bool) -> dict:
                 source=case["source"], target=target, launches=(spec,), strategy=case.get("strategy")
             )
             result = pool.call(
-                "translator.translation:translate_kernel", request, what=f"translating {spec.id} for {target}"
+                "gluonize.translation:translate_kernel", request, what=f"translating {spec.id} for {target}"
             )
             if not result.text:
                 found = [*result.diagnostics, *(d for outcome in result.outcomes for d in outcome.diagnostics)]

@@ -53,7 +53,7 @@ def measure(fixture: str, folder: Path) -> list[Row]:
     command = [
         sys.executable,
         "-m",
-        "translator.cli",
+        "gluonize.product.cli",
         "-q",
         "translate",
         "kernel.py",

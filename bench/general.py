@@ -23,16 +23,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from translator.cluster.open_pool import open_pool  # noqa: E402
-from translator.diagnostics import TranslationError  # noqa: E402
-from translator.general.trials import WARPS, with_sizes  # noqa: E402
-from translator.lowering.compile import Lowered  # noqa: E402
-from translator.project.kept_jobs import KeptJobs  # noqa: E402
-from translator.request import TranslateRequest  # noqa: E402
-from translator.source.launch_spec import LaunchSpec, read_launches  # noqa: E402
+from gluonize.product.cluster.open_pool import open_pool  # noqa: E402
+from gluonize.diagnostics import TranslationError  # noqa: E402
+from gluonize.general.launches.trials import WARPS, with_sizes  # noqa: E402
+from gluonize.judge.lower.compile import Lowered  # noqa: E402
+from gluonize.product.project.cache.kept_jobs import KeptJobs  # noqa: E402
+from gluonize.request import TranslateRequest  # noqa: E402
+from gluonize.read.spec.launch import LaunchSpec, read_launches  # noqa: E402
 
-TRANSLATE, LOWER = "translator.translation:translate_kernel", "translator.lowering.jobs:lower_file"
-VALIDATE = "translator.validate:validate_launch"
+TRANSLATE, LOWER = "gluonize.translation:translate_kernel", "gluonize.judge.lower.jobs:lower_file"
+VALIDATE = "gluonize.judge.verdict:validate_launch"
 MARGIN = 1.02  # instructions of the general kernel over those of one made for the configuration
 STATUSES = ("right", "wrong", "refused", "failed", "not validated")
 

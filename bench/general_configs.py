@@ -25,14 +25,14 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench.general import STATUSES, TRANSLATE, Outcome, judged, lowered  # noqa: E402
-from translator.cluster.open_pool import open_pool  # noqa: E402
-from translator.diagnostics import InternalError, TranslationError  # noqa: E402
-from translator.lowering.compile import Lowered  # noqa: E402
-from translator.project.kept_jobs import KeptJobs  # noqa: E402
-from translator.request import TranslateRequest, TranslateResult  # noqa: E402
-from translator.source.derive.configs import autotune_configs  # noqa: E402
-from translator.source.launch_spec import LaunchSpec, read_launches  # noqa: E402
-from translator.source.load import load_kernel  # noqa: E402
+from gluonize.product.cluster.open_pool import open_pool  # noqa: E402
+from gluonize.diagnostics import InternalError, TranslationError  # noqa: E402
+from gluonize.judge.lower.compile import Lowered  # noqa: E402
+from gluonize.product.project.cache.kept_jobs import KeptJobs  # noqa: E402
+from gluonize.request import TranslateRequest, TranslateResult  # noqa: E402
+from gluonize.read.launches.derive.host.configs import autotune_configs  # noqa: E402
+from gluonize.read.spec.launch import LaunchSpec, read_launches  # noqa: E402
+from gluonize.read.kernels.load import load_kernel  # noqa: E402
 
 HEAD = f"| kernel | configurations | {' | '.join(STATUSES)} | range |\n|---|---|---|---|---|---|---|---|"
 

@@ -30,17 +30,17 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench.general import Outcome, judged, lowered  # noqa: E402
-from rules.targets import target as target_row  # noqa: E402
-from translator.general.trials import WARPS, with_sizes  # noqa: E402
-from translator.general.general_versions import general_versions  # noqa: E402
-from translator.general.other_texts import tile_sizes  # noqa: E402
-from translator.cluster.open_pool import open_pool  # noqa: E402
-from translator.layout.size_range import RoomBound  # noqa: E402
-from translator.lowering.compile import Lowered  # noqa: E402
-from translator.request import TranslateRequest  # noqa: E402
-from translator.rewrite.kernel_family import KernelVersion  # noqa: E402
-from translator.source.launch_spec import LaunchSpec, read_launches  # noqa: E402
-from translator.translation import tools_of, translate_kernel  # noqa: E402
+from gluonize.rules.targets import target as target_row  # noqa: E402
+from gluonize.general.launches.trials import WARPS, with_sizes  # noqa: E402
+from gluonize.general.general_versions import general_versions  # noqa: E402
+from gluonize.general.other_texts import tile_sizes  # noqa: E402
+from gluonize.product.cluster.open_pool import open_pool  # noqa: E402
+from gluonize.decide.layouts.size_range import RoomBound  # noqa: E402
+from gluonize.judge.lower.compile import Lowered  # noqa: E402
+from gluonize.request import TranslateRequest  # noqa: E402
+from gluonize.output.merging.kernel_family import KernelVersion  # noqa: E402
+from gluonize.read.spec.launch import LaunchSpec, read_launches  # noqa: E402
+from gluonize.translation import tools_of, translate_kernel  # noqa: E402
 
 MOST_LANES = 1024  # of a workgroup
 
@@ -87,7 +87,7 @@ def one(path: str, folder: str, target: str, number: int, tried: int = 0) -> Hel
         made.extend(versions)
         return versions, notes
 
-    with mock.patch("translator.translation.general_versions", noted):
+    with mock.patch("gluonize.translation.general_versions", noted):
         result = translate_kernel(request)
     seconds = round(time.process_time(), 1)
     if not made:

@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from translator.request import TranslateRequest
-from translator.source.launch_spec import LaunchSpec, read_launches
-from translator.source.selected_launches import source_of_launch
-from translator.source.source_names import source_folders
+from gluonize.read.files.source_names import source_folders
+from gluonize.read.spec.launch import LaunchSpec, read_launches
+from gluonize.read.spec.selected import source_of_launch
+from gluonize.request import TranslateRequest
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS = ("gfx942", "gfx950", "gfx1250", "gfx1100", "gfx1201")

@@ -24,9 +24,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench.launch_sets import Unit, chosen_units  # noqa: E402
-from translator.diagnostics import InternalError, TranslationError  # noqa: E402
-from translator.lowering.worker import WorkerPool  # noqa: E402
-from translator.source.launch_spec import LaunchSpec  # noqa: E402
+from gluonize.diagnostics import InternalError, TranslationError  # noqa: E402
+from gluonize.judge.lower.children.worker import WorkerPool  # noqa: E402
+from gluonize.read.spec.launch import LaunchSpec  # noqa: E402
 
 SECONDS = 60.0  # of CPU time for one launch
 OTHER_TYPES = {
@@ -146,7 +146,7 @@ def outcome(pool: WorkerPool, unit: Unit, output: str, spec: LaunchSpec, target:
     """How the file `output` does with a launch."""
     arguments = unit.source, output, spec, target, unit.search_path, False, None, False
     try:
-        found = pool.call("translator.validate:validate_launch", *arguments)
+        found = pool.call("gluonize.judge.verdict:validate_launch", *arguments)
     except TranslationError as error:
         diagnostic = error.diagnostics[0]
         return Outcome("refused", f"{diagnostic.message}: {diagnostic.why}")
@@ -161,7 +161,7 @@ def outcome(pool: WorkerPool, unit: Unit, output: str, spec: LaunchSpec, target:
 def translated(pool: WorkerPool, unit: Unit, target: str, folder: Path) -> str | None:
     """The file that the launches of a unit become, in `folder`; None where they are refused."""
     try:
-        result = pool.call("translator.translation:translate_kernel", unit.request(target))
+        result = pool.call("gluonize.translation:translate_kernel", unit.request(target))
     except (TranslationError, InternalError) as error:
         print(f"{unit.launches[0].id}: not translated: {error}", flush=True)
         return None

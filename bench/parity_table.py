@@ -27,20 +27,20 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench.launch_sets import TARGETS, Unit, chosen_units  # noqa: E402
-from translator.lowering.worker import job_count  # noqa: E402
-from translator.diagnostics import InternalError, TranslationError  # noqa: E402
-from translator.lowering.compile import Lowered  # noqa: E402
-from translator.lowering.metrics import KernelMetrics  # noqa: E402
-from translator.lowering.parity import Parity, accesses  # noqa: E402
-from translator.cluster.open_pool import open_pool  # noqa: E402
-from translator.project.kept_jobs import KeptJobs  # noqa: E402
-from translator.lowering.worker import WorkerPool  # noqa: E402
-from translator.request import TranslateRequest  # noqa: E402
-from translator.source.launch_spec import LaunchSpec  # noqa: E402
+from gluonize.judge.lower.children.worker import job_count  # noqa: E402
+from gluonize.diagnostics import InternalError, TranslationError  # noqa: E402
+from gluonize.judge.lower.compile import Lowered  # noqa: E402
+from gluonize.judge.lower.metrics import KernelMetrics  # noqa: E402
+from gluonize.judge.lower.parity import Parity, accesses  # noqa: E402
+from gluonize.product.cluster.open_pool import open_pool  # noqa: E402
+from gluonize.product.project.cache.kept_jobs import KeptJobs  # noqa: E402
+from gluonize.judge.lower.children.worker import WorkerPool  # noqa: E402
+from gluonize.request import TranslateRequest  # noqa: E402
+from gluonize.read.spec.launch import LaunchSpec  # noqa: E402
 
-LOWER = "translator.lowering.jobs:lower_file"
-TRANSLATE = "translator.translation:translate_kernel"
-UPSTREAM = "translator.report.upstream_job:upstream_text"
+LOWER = "gluonize.judge.lower.jobs:lower_file"
+TRANSLATE = "gluonize.translation:translate_kernel"
+UPSTREAM = "gluonize.product.report.upstream_job:upstream_text"
 # kind of `Parity.worse` -> how the summary heads the number of launches that are worse in it
 KINDS = {
     "instructions": "instructions above 1.10",

@@ -23,18 +23,18 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench.launch_sets import Unit, chosen_units  # noqa: E402
-from translator.choices.chosen import Choices, parse_choices  # noqa: E402
-from translator.diagnostics import TranslationError  # noqa: E402
-from translator.lowering.worker import WorkerPool  # noqa: E402
-from translator.optimize.choose import LOWER, Tried, best, common_work, figures_of, try_candidates  # noqa: E402
-from translator.optimize.cost import cost  # noqa: E402
-from translator.optimize.search import compiled, search_tried  # noqa: E402
-from translator.source.launch_spec import LaunchSpec  # noqa: E402
+from gluonize.decide.choices.chosen import Choices, parse_choices  # noqa: E402
+from gluonize.diagnostics import TranslationError  # noqa: E402
+from gluonize.judge.lower.children.worker import WorkerPool  # noqa: E402
+from gluonize.search.choose import LOWER, Tried, best, common_work, figures_of, try_candidates  # noqa: E402
+from gluonize.search.cost import cost  # noqa: E402
+from gluonize.search.search import compiled, search_tried  # noqa: E402
+from gluonize.read.spec.launch import LaunchSpec  # noqa: E402
 
 
 @dataclass(frozen=True)
 class Row:
-    """One launch on one target. triton, default, found: costs, in the unit of `translator.optimize.cost`; efficiencies: of the matrix
+    """One launch on one target. triton, default, found: costs, in the unit of `gluonize.search.cost`; efficiencies: of the matrix
     cores in the hottest loop, of the same three. chosen: the choices found; trials: how many were compiled for that. why: what could not be costed.
     """
 

@@ -21,14 +21,14 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench.launch_sets import Unit, chosen_units  # noqa: E402
-from translator.cluster.open_pool import open_pool  # noqa: E402
-from translator.diagnostics import TranslationError  # noqa: E402
-from translator.lowering.worker import JOB_SECONDS  # noqa: E402
-from translator.project.kept_jobs import KeptJobs  # noqa: E402
-from translator.report.data_mover import TileLoad  # noqa: E402
+from gluonize.product.cluster.open_pool import open_pool  # noqa: E402
+from gluonize.diagnostics import TranslationError  # noqa: E402
+from gluonize.judge.lower.children.worker import JOB_SECONDS  # noqa: E402
+from gluonize.product.project.cache.kept_jobs import KeptJobs  # noqa: E402
+from gluonize.product.report.explain.data_mover import TileLoad  # noqa: E402
 
 TARGET = "gfx1250"
-LOADS = "translator.report.explain_job:loads_of_launch"
+LOADS = "gluonize.product.report.explain.job:loads_of_launch"
 
 
 def loads_of(pool: KeptJobs, unit: Unit) -> dict[str, tuple[TileLoad, ...] | str]:

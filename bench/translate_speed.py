@@ -30,9 +30,9 @@ sys.path.insert(0, str(ROOT))
 
 from bench.launch_sets import TARGETS, Unit, chosen_units, write_launches  # noqa: E402
 from bench.process_memory import MemoryUse, watched_memory  # noqa: E402
-from translator.diagnostics import InternalError, TranslationError  # noqa: E402
-from translator.lowering.worker import WorkerPool  # noqa: E402
-from translator.source.launch_spec import LaunchSpec  # noqa: E402
+from gluonize.diagnostics import InternalError, TranslationError  # noqa: E402
+from gluonize.judge.lower.children.worker import WorkerPool  # noqa: E402
+from gluonize.read.spec.launch import LaunchSpec  # noqa: E402
 
 MEDIAN_LIMIT, TAIL_LIMIT = 0.25, 1.3  # seconds per kernel and target
 
@@ -88,7 +88,7 @@ def run_gluonize(
     command = [
         sys.executable,
         "-m",
-        "translator.cli",
+        "gluonize.product.cli",
         "translate",
         "--launches",
         str(launches),
@@ -149,7 +149,7 @@ def run_upstream(units: list[Unit], targets: tuple[str, ...], jobs: int, timeout
 
 def timed_upstream(source: str, spec: LaunchSpec, target: str, search_path: tuple[str, ...]) -> float:
     """Seconds that upstream's translator takes for one kernel, the import of its source included. For a child process."""
-    from translator.report.upstream_job import upstream_text
+    from gluonize.product.report.upstream_job import upstream_text
 
     # Its own import is not part of what is timed.
     importlib.import_module("triton.tools.triton_to_gluon_translator.translator")

@@ -24,13 +24,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from rules.timing import TIMINGS  # noqa: E402
-from translator.diagnostics import InternalError, TranslationError  # noqa: E402
-from translator.lowering.worker import WorkerPool  # noqa: E402
-from translator.source.launch_spec import LaunchSpec, parse_launches  # noqa: E402
+from gluonize.rules.timing import TIMINGS  # noqa: E402
+from gluonize.diagnostics import InternalError, TranslationError  # noqa: E402
+from gluonize.judge.lower.children.worker import WorkerPool  # noqa: E402
+from gluonize.read.spec.launch import LaunchSpec, parse_launches  # noqa: E402
 
 TABLES = ROOT / "bench" / "published" / "tuned.json"
-JOB = "translator.cycles.walk_job:launch_estimates"
+JOB = "gluonize.judge.cycles.job:launch_estimates"
 ALIKE = 1e-3
 _OPTIONS = ("num_warps", "num_stages", "waves_per_eu", "matrix_instr_nonkdim")
 _KNOWN = {"ceil": math.ceil, "max": max, "min": min, "cdiv": lambda a, b: -(-a // b)}

@@ -21,9 +21,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 import fixture_set  # noqa: E402
-from translator.source.launch_spec import LaunchSpec, read_launches  # noqa: E402
-from translator.validate.run import validate_pair  # noqa: E402
-from translator.validate.stages import source_stage, translated_stage  # noqa: E402
+from gluonize.read.spec.launch import LaunchSpec, read_launches  # noqa: E402
+from gluonize.judge.verdict.run import validate_pair  # noqa: E402
+from gluonize.judge.machine.stages import source_stage, translated_stage  # noqa: E402
 
 SIZE = 256
 FIXTURE = fixture_set.Fixture(fixture_set.ROOT / "matmul")

@@ -13,12 +13,12 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent / "reference"
 sys.path.insert(0, str(FOLDER.parents[1]))
 
-from rules.builtins import ROWS  # noqa: E402
-from rules.nvidia import NVIDIA, NvidiaRow  # noqa: E402
-from rules.rows import KINDS, LAYOUTS, Row  # noqa: E402
-from rules.choices import CHOICES, Choice  # noqa: E402
-from rules.targets import DEFAULT_TARGETS, TARGETS, Target  # noqa: E402
-from translator.cli.targets_command import mapping  # noqa: E402
+from gluonize.rules.builtins import ROWS  # noqa: E402
+from gluonize.rules.nvidia import NVIDIA, NvidiaRow  # noqa: E402
+from gluonize.rules.rows import KINDS, LAYOUTS, Row  # noqa: E402
+from gluonize.rules.choices import CHOICES, Choice  # noqa: E402
+from gluonize.rules.targets import DEFAULT_TARGETS, TARGETS, Target  # noqa: E402
+from gluonize.product.cli.review.targets import mapping  # noqa: E402
 
 KIND_TEXTS = {
     "elementwise": "Every tensor argument has the layout of the result.",

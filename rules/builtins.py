@@ -1,4 +1,4 @@
-"""How each builtin of `triton.language` is written in Gluon: one row per function (`rules.rows` says what a row holds).
+"""How each builtin of `triton.language` is written in Gluon: one row per function (`gluonize.rules.rows` says what a row holds).
 
 `kind` says which code decides about layouts:
 
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rules.rows import Example, Row, RuleSet, with_rows
+from gluonize.rules.rows import Example, Row, RuleSet, with_rows
 
 # The near miss of most rows: a function of the author's own that has the same name stays a call of that function.
 _OF_ONE = Example("y = NAME(x)", "y = NAME(x)")

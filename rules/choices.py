@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rules.targets import Target
+from gluonize.rules.targets import Target
 
 MOST_BUFFERS = 16
 

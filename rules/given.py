@@ -18,11 +18,11 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from rules.builtins import BUILTINS
-from rules.rows import Example, Row, RuleSet
-from rules.targets import Target
-from rules.template import template
-from translator.diagnostics import Diagnostic, TranslationError
+from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.rules.builtins import BUILTINS
+from gluonize.rules.rows import Example, Row, RuleSet
+from gluonize.rules.targets import Target
+from gluonize.rules.template import template
 
 KINDS = {"same": "elementwise", "none": "same"}  # of the layouts that a given row may have
 FIELDS = ("callee", "becomes", "layouts", "cost", "needs", "takes", "example", "near_miss", "note")

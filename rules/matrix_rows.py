@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rules.architecture import MatrixRow
+from gluonize.rules.architecture import MatrixRow
 
 
 def _rows(

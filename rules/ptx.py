@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rules.architecture import Target
+from gluonize.rules.architecture import Target
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,9 @@ class PtxRow:
     shift: int = -1  # the operand that must be a number from 0 to 31
     word: str = ""  # for names of functions; the opcode if empty
     needs: str = ""  # a function of `FUNCTIONS`
-    native: str = ""  # the spelling, which needs no function, for targets with this capability (`rules.targets`)
+    native: str = (
+        ""  # the spelling, which needs no function, for targets with this capability (`gluonize.rules.targets`)
+    )
     capability: str = ""
 
     def on(self, target: Target) -> PtxRow:

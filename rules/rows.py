@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from rules.targets import Target
-from rules.template import Template, template
+from gluonize.rules.targets import Target
+from gluonize.rules.template import Template, template
 
 LANGUAGE = "triton.language"
 KINDS = (
@@ -53,7 +53,7 @@ class Row:
     """What becomes of calls of one function.
 
     callee: the function by module and name; `triton.language.NAME` when left out, methods of tensors included. kind: which code
-    of `translator/rewrite` decides about layouts. becomes: the template, "" where code writes the call (`note` says why). takes: the
+    of `translator/write` decides about layouts. becomes: the template, "" where code writes the call (`note` says why). takes: the
     parameters that the template speaks about, when it does not take all of them; a call that gives others has no row. needs: the
     capability (a field of `rules/targets.py`) without which a target has no such row. cost: `heavy` where computing it again in a second
     layout costs more than a conversion. of_scalar: the template for an operand without a layout. with_index, combine: of a

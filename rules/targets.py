@@ -17,9 +17,9 @@ published is None, never a guess. This module imports nothing heavy, so that `gl
 
 from __future__ import annotations
 
-from rules.architecture import MatrixRow, Target
-from rules.matrix_rows import GFX1250_MATRIX, GFX942_MATRIX, GFX950_MATRIX, RDNA3_MATRIX, RDNA4_MATRIX
-from translator.diagnostics import Diagnostic, TranslationError
+from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.rules.architecture import MatrixRow, Target
+from gluonize.rules.matrix_rows import GFX1250_MATRIX, GFX942_MATRIX, GFX950_MATRIX, RDNA3_MATRIX, RDNA4_MATRIX
 
 __all__ = ["DEFAULT_TARGETS", "TARGETS", "MatrixRow", "Target", "parse_targets", "target"]
 

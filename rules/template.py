@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rules.hole_names import ARGUMENTS, OPERAND, Parts
+from gluonize.rules.hole_names import ARGUMENTS, OPERAND, Parts
 
 Filling = Mapping[str, str | None]
 
@@ -74,7 +74,7 @@ def template(text: str) -> Template:
 
 @functools.cache
 def _without(text: str, left_out: frozenset[str]) -> Template:
-    from rules.template_holes import parts_of_template
+    from gluonize.rules.template_holes import parts_of_template
 
     parts, call = parts_of_template(text, left_out)
     holes = frozenset(part.removeprefix(OPERAND) for part in parts[1::2])

@@ -1,10 +1,10 @@
-"""The holes of a template, found by libcst: what `rules.template` asks for when it parses one."""
+"""The holes of a template, found by libcst: what `gluonize.rules.template` asks for when it parses one."""
 
 from __future__ import annotations
 
 import libcst as cst
 
-from rules.hole_names import ARGUMENTS, OPERAND, Parts
+from gluonize.rules.hole_names import ARGUMENTS, OPERAND, Parts
 
 _MARK = "\N{CYRILLIC LETTER MULTIOCULAR O}"  # of names that nobody writes: stands around holes while they are printed
 _EMPTY = cst.Module([])

@@ -1,4 +1,4 @@
-"""How fast each architecture issues, computes and moves data: the constants of the cycle model (`translator/cycles`).
+"""How fast each architecture issues, computes and moves data: the constants of the cycle model (`translator/judge/cycles`).
 
 Times are in clocks of the shader ("clk"). Cycles of matrix instructions are in `rules/targets.py`. Every field of a row has an entry in
 its `basis`: where the number is from, as one word and the source.

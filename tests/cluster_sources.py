@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from translation_of import dedent, launch, tensor
 
-from translator.source.launch_spec import LaunchSpec
+from gluonize.read.spec.launch import LaunchSpec
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n"
 

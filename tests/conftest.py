@@ -20,9 +20,9 @@ os.environ["GLUONIZE_CACHE_DIR"] = _CACHE.name
 import fixture_set  # noqa: E402  (imports numpy)
 from warm_children import WarmChildren  # noqa: E402
 
-from translator.lowering import worker  # noqa: E402
-from translator.lowering.cache_folder import use_cache_folder  # noqa: E402
-from translator.lowering.worker_process import ALLOCATIONS_BETWEEN_COLLECTIONS  # noqa: E402
+from gluonize.judge.lower.children import worker  # noqa: E402
+from gluonize.judge.lower.cache_folder import use_cache_folder  # noqa: E402
+from gluonize.judge.lower.children.worker_process import ALLOCATIONS_BETWEEN_COLLECTIONS  # noqa: E402
 
 COLD = worker.start_child
 gc.set_threshold(ALLOCATIONS_BETWEEN_COLLECTIONS)  # as in the workers

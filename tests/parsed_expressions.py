@@ -8,7 +8,7 @@ import functools
 from collections.abc import Iterator
 from unittest import mock
 
-from translator.gluon.written import Does, Written, form_of
+from gluonize.gluon.written import Does, Written, form_of
 
 _NO_EXPRESSION = (ast.keyword, ast.Slice, ast.stmt)
 _SHOWS = {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from translator.ttgir.module import Module
-from translator.ttgir.parse import parse_module
+from gluonize.trace.model.module import Module
+from gluonize.trace.model.parse import parse_module
 
 
 def function_of(body: str, definitions: str = "") -> Module:

@@ -15,7 +15,7 @@ import triton
 from triton._C import libtriton
 from triton._C.libtriton import amd, ir, nvidia
 
-from translator.lowering.stderr_log import captured_stderr
+from gluonize.judge.lower.stderr_log import captured_stderr
 
 DEFINITIONS = {"tt": "Triton/IR/TritonOps.td", "ttg": "TritonGPU/IR/TritonGPUOps.td", "gluon": "Gluon/IR/GluonOps.td"}
 DEFINITIONS |= {"ttng": "TritonNvidiaGPU/IR/TritonNvidiaGPUOps.td"}

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rules.rows import Example, Row
-from translator.lowering.worker import WorkerPool
-from translator.request import TranslateRequest, TranslateResult
-from translator.source.launch_spec import parse_launches
+from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.read.spec.launch import parse_launches
+from gluonize.request import TranslateRequest, TranslateResult
+from gluonize.rules.rows import Example, Row
 
 _HEAD = """\
 import triton
@@ -94,7 +94,7 @@ def translated(file: Path, chosen: Iterable[Case], target: str, **options) -> Tr
     specs = parse_launches(json.dumps({"version": 1, "launches": launches}))
     request = TranslateRequest(str(file), target, launches=tuple(specs), keep_going=True, **options)
     with WorkerPool(1) as pool:
-        return pool.call("translator.translation:translate_kernel", request)
+        return pool.call("gluonize.translation:translate_kernel", request)
 
 
 def kernel_text(result: TranslateResult, name: str) -> str:

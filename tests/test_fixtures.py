@@ -12,7 +12,7 @@ import pytest
 import fixture_set
 from child_process import compile_folder, interpret
 from fixture_set import Fixture
-from translator.source.launch_spec import read_launches
+from gluonize.read.spec.launch import read_launches
 
 FIXTURES = fixture_set.fixtures()
 LAUNCHES = [(fixture, launch) for fixture in FIXTURES for launch in fixture.launches()]

@@ -8,7 +8,7 @@ import pytest
 
 import fixture_set
 from child_process import compile_folder
-from translator.source.launch_spec import read_launches
+from gluonize.read.spec.launch import read_launches
 
 FOLDER = fixture_set.ROOT / "refused"
 CASES = sorted(FOLDER.glob("*.py"))

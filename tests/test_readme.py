@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
 # `validate` is checked as soon as the command line has it.
 COMMANDS = ["translate", "compile", "parity", "targets", "diff", "report", "explain", "bundle", "run-bundle"]
-COMMANDS += ["validate"] if importlib.util.find_spec("translator.cli.validate") else []
+COMMANDS += ["validate"] if importlib.util.find_spec("gluonize.product.cli.running.validate") else []
 ANYWHERE = {"-q", "--quiet", "-v", "--verbose", "--color"}
 COMMAND = re.compile(rf"gluonize ((?:{'|'.join(COMMANDS)})\b[^`|\n]*)")
 SHOWN = sorted({c for page in (*PAGES, *ROOT.glob("docs/**/*.sh")) for c in COMMAND.findall(page.read_text())})
@@ -24,7 +24,7 @@ SHOWN = sorted({c for page in (*PAGES, *ROOT.glob("docs/**/*.sh")) for c in COMM
 @functools.lru_cache(maxsize=None)
 def help_text(command: str) -> str:
     """What `gluonize COMMAND --help` prints; fails for an unknown command."""
-    run = [sys.executable, "-m", "translator.cli", command, "--help"]
+    run = [sys.executable, "-m", "gluonize.product.cli", command, "--help"]
     return subprocess.run(run, capture_output=True, text=True, check=True, timeout=60).stdout
 
 

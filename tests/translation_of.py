@@ -6,12 +6,12 @@ import math
 import textwrap
 from pathlib import Path
 
-from translator.diagnostics import TranslationError
-from translator.lowering.jobs import lower_file
-from translator.request import TranslateRequest, TranslateResult
-from translator.source.launch_spec import LaunchSpec
-from translator.translation import translate_kernel
-from translator.validate import validate_launch
+from gluonize.diagnostics import TranslationError
+from gluonize.judge.lower.jobs import lower_file
+from gluonize.judge.verdict import validate_launch
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.request import TranslateRequest, TranslateResult
+from gluonize.translation import translate_kernel
 
 TARGET = "gfx942"
 # Two functions that a kernel may be given.

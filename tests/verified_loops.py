@@ -6,8 +6,9 @@ import contextlib
 from collections.abc import Iterator
 from unittest import mock
 
-from translator.gluon.verify import moved, problems
-from translator.pipeline import passes, pipelined
+from gluonize.gluon.verify import moved, problems
+from gluonize.loops.forms import pipelined
+from gluonize.loops.passes import passes
 
 
 @contextlib.contextmanager

@@ -20,8 +20,8 @@ import sys
 import threading
 from typing import Any, BinaryIO, NoReturn
 
-from translator.lowering.apart import fixed_addresses
-from translator.lowering.worker import start_child as COLD
+from gluonize.judge.lower.children.apart import fixed_addresses
+from gluonize.judge.lower.children.worker import start_child as COLD
 
 _SUBREAPER = 36  # of prctl(2): what a child of ours leaves behind becomes ours, so that it can be waited for
 
@@ -65,7 +65,7 @@ class WarmChildren:
     def start_child(
         self, log_path: str, log_handle: int, memory: int, environment: dict[str, str]
     ) -> Forked | subprocess.Popen:
-        """As `translator.lowering.worker.start_child`; anew where Triton is to be imported as an interpreter."""
+        """As `gluonize.judge.lower.children.worker.start_child`; anew where Triton is to be imported as an interpreter."""
         if environment.get("TRITON_INTERPRET") == "1":
             return COLD(log_path, log_handle, memory, environment)
         (for_child, requests), (answers, from_child) = os.pipe(), os.pipe()
@@ -108,7 +108,7 @@ def _serve(talk: socket.socket) -> None:
 
 
 def _be_child(talk: socket.socket, asked: dict[str, Any], handles: list[int]) -> NoReturn:
-    from translator.lowering.worker_process import main
+    from gluonize.judge.lower.children.worker_process import main
 
     status = 1
     try:
@@ -130,10 +130,15 @@ def _be_child(talk: socket.socket, asked: dict[str, Any], handles: list[int]) ->
 
 def _warm() -> None:
     """Import what children need first; nothing in it depends on folder or environment."""
-    from translator.lowering import apart
-    from translator.lowering.compile import prepare
+    from gluonize.judge.lower.children import apart
+    from gluonize.judge.lower.compile import prepare
 
-    for name in (*apart._LOADED, "translator.lowering.worker_process", "translator.translation", "translator.validate"):
+    for name in (
+        *apart._LOADED,
+        "gluonize.judge.lower.children.worker_process",
+        "gluonize.translation",
+        "gluonize.judge.verdict",
+    ):
         importlib.import_module(name)
     prepare()
 

@@ -18,7 +18,7 @@ import traceback
 import fixture_set  # noqa: F401  (with the rest of this block: imported once, for all scripts)
 import triton.compiler  # noqa: F401
 import triton.experimental.gluon._runtime  # noqa: F401
-import translator.translation  # noqa: F401
+import gluonize.translation  # noqa: F401
 
 
 def run(script: str, arguments: list[str], limit_s: int) -> dict:

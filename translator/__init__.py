@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from translator.request import TranslateResult
-    from translator.source.launch_spec import LaunchSpec
+    from gluonize.request import TranslateResult
+    from gluonize.read.spec.launch import LaunchSpec
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "translate"]
@@ -43,12 +43,12 @@ def translate(
     The result holds the text of the output file, one outcome per launch, and diagnostics; a refusal is a result, with
     `text` None. Raises: TranslationError for launches or a target that cannot be read; InternalError for a bug.
     """
-    from rules.targets import target as target_row
-    from translator.lowering.worker import WorkerPool
-    from translator.optimize.choose import make_choices
-    from translator.optimize.search import search_choices
-    from translator.request import TranslateRequest
-    from translator.source.code_style import style_of
+    from gluonize.rules.targets import target as target_row
+    from gluonize.judge.lower.children.worker import WorkerPool
+    from gluonize.search.choose import make_choices
+    from gluonize.search.search import search_choices
+    from gluonize.request import TranslateRequest
+    from gluonize.read.files.style import style_of
 
     specs = _specs(launches)
     wanted = tuple(kernels)
@@ -73,7 +73,7 @@ def translate(
             request = make_choices(request, pool)
         elif optimize == "search":
             request = search_choices(request, pool)
-        return pool.call("translator.translation:translate_kernel", request)
+        return pool.call("gluonize.translation:translate_kernel", request)
     finally:
         pool.close()
 
@@ -82,7 +82,7 @@ def _specs(launches: str | dict | list | Iterable[LaunchSpec] | None) -> tuple[L
     """The launches that are given, none where they shall be derived. Raises: TranslationError."""
     from pathlib import Path
 
-    from translator.source.launch_spec import parse_launches, read_launches
+    from gluonize.read.spec.launch import parse_launches, read_launches
 
     if launches is None:
         return ()

@@ -6,15 +6,15 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
-from translator.diagnostics import Diagnostic, TranslationError
-from translator.frontend.judge import FrontEndJudge
-from translator.request import LaunchOutcome, TranslateRequest, with_options
-from translator.source.derive.derivation import derive_kernel, launchable_kernels
-from translator.source.derive.set_options import parse_settings, settings_for
-from translator.source.derive.strict import derive_launches
-from translator.source.derive.table import Derivation
-from translator.source.kernels import list_kernels
-from translator.source.launch_spec import AMD_OPTIONS, LaunchSpec
+from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.read.kernels.listing import list_kernels
+from gluonize.read.launches.derive.derivation import derive_kernel, launchable_kernels
+from gluonize.read.launches.derive.set_options import parse_settings, settings_for
+from gluonize.read.launches.derive.strict import derive_launches
+from gluonize.read.launches.derive.table import Derivation
+from gluonize.read.spec.launch import AMD_OPTIONS, LaunchSpec
+from gluonize.request import LaunchOutcome, TranslateRequest, with_options
+from gluonize.trace.acceptance import FrontEndJudge
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from rules.choices import BY_NAME, CHOICES
-from translator.choices.chosen import Choices
-from translator.diagnostics import Diagnostic
-from translator.source.code_style import CodeStyle
-from translator.source.derive.table import Derivation
-from translator.source.launch_spec import LaunchSpec, RefusedLaunch
+from gluonize.decide.choices.chosen import Choices
+from gluonize.diagnostics import Diagnostic
+from gluonize.read.files.style import CodeStyle
+from gluonize.read.launches.derive.table import Derivation
+from gluonize.read.spec.launch import LaunchSpec, RefusedLaunch
+from gluonize.rules.choices import BY_NAME, CHOICES
 
 LIFTED = "lifted"
 BUDGET = 40  # trials of a search for one kernel

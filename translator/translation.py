@@ -11,46 +11,46 @@ from typing import Any
 
 from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure
 
-from rules.given import rules_with
-from rules.targets import target
-from translator import __version__
-from translator.choices.chosen import Choices
-from translator.diagnostics import Diagnostic, TranslationError
-from translator.facts.given_launches import given_numbers
-from translator.facts.reading import read_function
-from translator.frontend.launch_options import check_options
-from translator.general.trials import Tools
-from translator.general.general_versions import general_versions, tried_launches
-from translator.kernel import kernel_facts, rewrite_kernel
-from translator.layout.lds_partitions import with_spread_products
-from translator.memory.traced_launch import TracedLaunch, trace_launch
-from translator.pipeline.inline import inline_tile_loads
-from translator.pipeline.peel import peel_masks
-from translator.pipeline.pipelined import PipelinedFunction
-from translator.planned_launches import planned_launches
-from translator.request import CTAS, LIFTED, LaunchOutcome, TranslateRequest, TranslateResult, as_launched
-from translator.rewrite.configuration import device_view
-from translator.rewrite.launch_checks import RunTimeContract
-from translator.rewrite.emitted import EmittedKernel
-from translator.rewrite.function_rewriter import FunctionRewriter
-from translator.rewrite.host_file import whole_file
-from translator.rewrite.kernel_family import KernelVersion, texts_of
-from translator.rewrite.standalone import SourceFacts, standalone_module
-from translator.rewrite.own_lines import give_own_lines
-from translator.rewrite.reserved_names import free_module_names
-from translator.rewrite.stream_k import programs_per_unit, share_steps
-from translator.rewrite.told_launches import ToldLaunches
-from translator.lift.lifted_kernel import lift_kernel, together
-from translator.source.common_launch import common_launch, differing
-from translator.source.gluon_kernels import source_target
-from translator.source.image_descriptors import is_of_images
-from translator.structure.kept_kernel import keep_structure
-from translator.source.kernels import list_kernels
-from translator.source.launch_spec import LaunchSpec, RefusedLaunch
-from translator.source.load import LoadedKernel, explain_trace_error, load_for_launch, resolve_source
-from translator.source.module_file import full_search_path, parse_file
-from translator.source.moved_lines import file_line
-from translator.source.persistent_launch import with_shared
+from gluonize import __version__
+from gluonize.decide.choices.chosen import Choices
+from gluonize.decide.layouts.lds_partitions import with_spread_products
+from gluonize.decide.readback.traced_launch import TracedLaunch, trace_launch
+from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.facts.integers.given_launches import given_numbers
+from gluonize.facts.reading import read_function
+from gluonize.general.general_versions import general_versions, tried_launches
+from gluonize.general.launches.trials import Tools
+from gluonize.lift.kernel import lift_kernel, together
+from gluonize.loops.forms.pipelined import PipelinedFunction
+from gluonize.loops.kernel import kernel_facts, rewrite_kernel
+from gluonize.loops.source.inline import inline_tile_loads
+from gluonize.loops.source.peel import peel_masks
+from gluonize.output.contracts.launch_checks import RunTimeContract
+from gluonize.output.file.host import whole_file
+from gluonize.output.file.own_lines import give_own_lines
+from gluonize.output.file.standalone import SourceFacts, standalone_module
+from gluonize.output.kept.kept_kernel import keep_structure
+from gluonize.output.merging.kernel_family import KernelVersion, texts_of
+from gluonize.output.merging.told_launches import ToldLaunches
+from gluonize.output.programs.stream_k import programs_per_unit, share_steps
+from gluonize.planned_launches import planned_launches
+from gluonize.read.files.modules import full_search_path, parse_file
+from gluonize.read.files.moved_lines import file_line
+from gluonize.read.kernels.gluon_kernels import source_target
+from gluonize.read.kernels.listing import list_kernels
+from gluonize.read.kernels.load import LoadedKernel, explain_trace_error, load_for_launch, resolve_source
+from gluonize.read.launches.sites.persistent import with_shared
+from gluonize.read.spec.common import common_launch, differing
+from gluonize.read.spec.images import is_of_images
+from gluonize.read.spec.launch import LaunchSpec, RefusedLaunch
+from gluonize.request import CTAS, LIFTED, LaunchOutcome, TranslateRequest, TranslateResult, as_launched
+from gluonize.rules.given import rules_with
+from gluonize.rules.targets import target
+from gluonize.trace.front.launch_options import check_options
+from gluonize.write.contracts.configuration import device_view
+from gluonize.write.function.rewriter import FunctionRewriter
+from gluonize.write.state.emitted import EmittedKernel
+from gluonize.write.state.reserved_names import free_module_names
 
 
 def translate_kernel(request: TranslateRequest) -> TranslateResult:
@@ -169,7 +169,7 @@ def _alike(
 ) -> list[KernelVersion]:
     """The launches of one kernel with one choice of what moves from tile to tile, where that leaves fewer texts.
 
-    The choice is worth a few scalar instructions per tile (`translator.pipeline.prepare`); one text for the configurations
+    The choice is worth a few scalar instructions per tile (`gluonize.loops.forms.prepare`); one text for the configurations
     of an autotuned kernel is worth more.
     """
     out = list(versions)

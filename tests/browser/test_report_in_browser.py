@@ -10,7 +10,7 @@ import chromium
 import png
 import pytest
 
-from translator.cli.edge import run
+from gluonize.product.cli.edge import run
 
 ROOT = Path(__file__).resolve().parents[2]
 needs_browser = pytest.mark.skipif(

@@ -13,7 +13,7 @@ import pytest
 from editor_client import Editor
 from slow_rows import slow_but
 
-from translator.cli.edge import run
+from gluonize.product.cli.edge import run
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 

@@ -35,7 +35,7 @@ class Editor:
         self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(lambda params: self._published(params))
         for name in (types.WORKSPACE_INLAY_HINT_REFRESH, types.WORKSPACE_CODE_LENS_REFRESH):
             self.client.feature(name)(lambda *_: self._refreshed())
-        start = f"{first}\nimport sys; from translator.cli import main; sys.exit(main())"
+        start = f"{first}\nimport sys; from gluonize.product.cli import main; sys.exit(main())"
         self.call(self.client.start_io(sys.executable, "-X", "faulthandler", "-c", start, "lsp", *arguments))
         self.process: asyncio.subprocess.Process = self.client._server
         # Read meanwhile: a server whose pipe is full waits.

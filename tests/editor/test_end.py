@@ -6,7 +6,7 @@ from editor_client import Editor
 
 STUCK = """
 import time
-from translator.editor.work import Work
+from gluonize.product.editor.work import Work
 Work.read = lambda *_: time.sleep(1000)
 """
 

@@ -7,7 +7,7 @@ import re
 import pytest
 from editor_client import BEING_COMPUTED, QUICK_S, until
 
-from translator.cli.edge import run
+from gluonize.product.cli.edge import run
 
 # fixture -> (word, a line of the translation that has it) -> what is said over it
 VALUES = {

@@ -10,7 +10,7 @@ import pytest
 from editor_client import BEING_COMPUTED, Editor, until
 from lsprotocol import types
 
-from translator.cli.edge import run
+from gluonize.product.cli.edge import run
 
 FIXTURE = Path(__file__).resolve().parents[2] / "fixtures/vector_add"
 OUT = "kernel_gfx942.py"

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from translator.cli import lsp_command
-from translator.cli.edge import run
-from translator.editor import editor_jobs
-from translator.editor.hover import word_at
-from translator.editor.line_map import LineMap
-from translator.editor.outline import read_outline
-from translator.editor.work import Overtaken, unmoved
-from translator.report.inlined import inlined
+from gluonize.product.cli import lsp_command
+from gluonize.product.cli.edge import run
+from gluonize.product.editor import jobs
+from gluonize.product.editor.line_map import LineMap
+from gluonize.product.editor.outline import read_outline
+from gluonize.product.editor.shown.hover import word_at
+from gluonize.product.editor.work import Overtaken, unmoved
+from gluonize.product.report.layouts.inlined import inlined
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "c", ""]), max_size=12).map("\n".join)
 KERNEL = """
@@ -69,8 +69,8 @@ def test_a_layout_that_is_made_of_itself_is_written_out_once():
 
 @pytest.mark.parametrize("text", ["def f(:", "x = '", "\x00", "(" * 2000, "if x:\n  a\n b"])
 def test_a_text_that_is_no_python_is_read_as_nothing(text):
-    assert editor_jobs.read_pair("x = 1", text) is None
-    assert editor_jobs.read_pair(text, "x = 1") is None
+    assert jobs.read_pair("x = 1", text) is None
+    assert jobs.read_pair(text, "x = 1") is None
 
 
 @pytest.mark.parametrize("column, word", [(0, "ab_1"), (4, "ab_1"), (5, ""), (6, "c"), (99, "")])

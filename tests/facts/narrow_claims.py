@@ -10,14 +10,14 @@ import numpy as np
 from narrow_kernels import Launches
 from narrow_machine import Seen
 
-from translator.facts.function import FunctionFacts
-from translator.facts.host_bounds import Bound, Condition
-from translator.facts.launch_values import value_in_launch
-from translator.facts.obligations import Obligation
-from translator.facts.overflow import conditions_for, upper_bound
-from translator.facts.signs import Signs, _Arguments, least_for, most_checked, most_of
-from translator.facts.values import Question
-from translator.frontend.trace import TensorFact
+from gluonize.facts.function import FunctionFacts
+from gluonize.facts.integers.host_bounds import Bound, Condition
+from gluonize.facts.numbers.launch_values import value_in_launch
+from gluonize.facts.numbers.overflow import conditions_for, upper_bound
+from gluonize.facts.numbers.signs import Signs, _Arguments, least_for, most_checked, most_of
+from gluonize.facts.numbers.values import Question
+from gluonize.facts.obligations import Obligation
+from gluonize.trace.front.trace import TensorFact
 
 MOST_OF_ALL = 63  # what an address of 64 bits reads as not negative
 _FAR = 1 << 40

@@ -15,20 +15,22 @@ from narrow_machine import Machine
 from narrow_numbers import BITS, Number, kind_of
 from triton.compiler import ASTSource
 
-from rules.targets import target
-from translator.facts import known, launch_values, overflow, ranges, signs, span, values
-from translator.facts.function import FunctionFacts
-from translator.facts.host_bounds import Bound, Condition
-from translator.facts.kernel_facts import KernelFacts
-from translator.facts.ranges import IntType
-from translator.facts.reading import read_function
-from translator.frontend.anchors import Anchors
-from translator.frontend.offline import offline_target
-from translator.frontend.trace import trace_source
-from translator.pipeline import tail
-from translator.source.compile_arguments import compile_arguments
-from translator.source.launch_spec import LaunchSpec
-from translator.source.load import load_for_launch
+from gluonize.facts.function import FunctionFacts
+from gluonize.facts.integers import known, ranges
+from gluonize.facts.integers.host_bounds import Bound, Condition
+from gluonize.facts.integers.ranges import IntType
+from gluonize.facts.kernel import KernelFacts
+from gluonize.facts.loops import span
+from gluonize.facts.numbers import launch_values, overflow, signs, values
+from gluonize.facts.reading import read_function
+from gluonize.loops.plan.tiles import tail
+from gluonize.read.kernels.load import load_for_launch
+from gluonize.read.spec.compile_arguments import compile_arguments
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.rules.targets import target
+from gluonize.trace.front.offline import offline_target
+from gluonize.trace.front.trace import trace_source
+from gluonize.trace.passes.anchors import Anchors
 
 TARGET = "gfx950"
 SIGNATURE = {"a": "i32", "b": "i32", "w": "i64", "u": "u32", "z": "u64", "h": "i16", "c": "i8", "e": "u8", "p": "*i32"}

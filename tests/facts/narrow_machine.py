@@ -16,9 +16,9 @@ from narrow_rounds import Rounds
 from narrow_numbers import COMPARED, Number, Unknown, aligned, common, folded, is_wide, kind_of, operated, wrapped
 from triton.runtime.jit import JITFunction
 
-from translator.facts.function import FunctionFacts
-from translator.facts.webs import UnrolledLoop
-from translator.frontend.trace import ConstFact, MethodFact, TensorFact, node_key
+from gluonize.facts.function import FunctionFacts
+from gluonize.facts.webs import UnrolledLoop
+from gluonize.trace.front.trace import ConstFact, MethodFact, TensorFact, node_key
 
 ROUNDS = 40  # more than an index of the narrow types can take
 _FAR = 1 << 40

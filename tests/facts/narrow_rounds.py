@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from narrow_numbers import Number
 
-from translator.facts.function import FunctionFacts
-from translator.facts.loop_range import every_iteration, index_dtype, int_of, is_index, loop_bounds, varies
-from translator.facts.span import constant_span, known_trips, runs_once
+from gluonize.facts.function import FunctionFacts
+from gluonize.facts.loops.loop_range import every_iteration, index_dtype, int_of, is_index, loop_bounds, varies
+from gluonize.facts.loops.span import constant_span, known_trips, runs_once
 
 
 @dataclass

@@ -13,7 +13,7 @@ from narrow_numbers import Unknown
 
 from triton.compiler.errors import CompilationError
 
-from translator.facts.given_launches import GivenNumbers
+from gluonize.facts.integers.given_launches import GivenNumbers
 
 CASES = {
     "sums": "x = a + b\ny = x - 3\nz2 = (a + 1) * o + b",

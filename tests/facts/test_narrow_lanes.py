@@ -11,12 +11,12 @@ from narrow_kernels import Launches, launches, narrow, run, traced
 from narrow_numbers import wrapped
 from narrow_rounds import Rounds
 
-from translator.facts.function import FunctionFacts
-from translator.frontend.trace import ConstFact, TensorFact
-from translator.pipeline.copy_width import multiple_by
-from translator.rewrite.addresses import Term
-from translator.rewrite.run_time import is_run_time
-from translator.rewrite.uniform_parts import taken_apart
+from gluonize.facts.function import FunctionFacts
+from gluonize.loops.plan.tiles.copy_width import multiple_by
+from gluonize.trace.front.trace import ConstFact, TensorFact
+from gluonize.write.accesses.addresses import Term
+from gluonize.write.accesses.run_time import is_run_time
+from gluonize.write.accesses.uniform_parts import taken_apart
 
 # Addresses of loops, whether they have a part that all lanes share, and one that stays.
 APART = {

@@ -9,7 +9,7 @@ import pytest
 from narrow_kernels import launches, narrow, run, traced
 from narrow_rounds import Rounds, unsound_rounds
 
-from translator.facts.span import known_trips
+from gluonize.facts.loops.span import known_trips
 
 LOOPS = {
     "constants": "x = a\nfor i in range(2, 11, 3):\n    x += i\nfor i in range(5, 0, -2):\n    x += i\nfor i in range(3, 3):\n    x += i\nfor i in range(5, 2):\n    x += i\nfor i in range(C):\n    x += i\nfor i in range(0, N, C):\n    x += i",

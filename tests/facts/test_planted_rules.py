@@ -11,13 +11,15 @@ from test_narrow_kernels import CASES, GIVEN, made
 from test_narrow_rounds import LOOPS
 from test_narrow_rounds import made as made_of_loops
 
-from translator.facts import guards, host_bounds, known, launch_values, overflow, signs, span, values
-from translator.facts.function import FunctionFacts
-from translator.facts.kernel_facts import KernelFacts
-from translator.facts.host_bounds import less, quotient
-from translator.facts.operations import operation_of
-from translator.facts.ranges import Range
-from translator.facts.webs import Webs
+from gluonize.facts.function import FunctionFacts
+from gluonize.facts.integers import host_bounds, known
+from gluonize.facts.integers.host_bounds import less, quotient
+from gluonize.facts.integers.operations import operation_of
+from gluonize.facts.integers.ranges import Range
+from gluonize.facts.kernel import KernelFacts
+from gluonize.facts.loops import span
+from gluonize.facts.numbers import guards, launch_values, overflow, signs, values
+from gluonize.facts.webs import Webs
 
 # What is wrong: where it stands, what stands there instead, and the kernel that shows it.
 PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], str]] = {
@@ -91,7 +93,7 @@ OF_LOOPS: dict[str, tuple[Any, str, Callable[[Any], Any], str]] = {
 
 
 def _named(call):
-    from translator.facts.operations import ARGUMENTS, Operation
+    from gluonize.facts.integers.operations import ARGUMENTS, Operation
 
     name = getattr(call.func, "id", "")
     return Operation(name, dict(zip(ARGUMENTS[name], call.args))) if name in ARGUMENTS else None

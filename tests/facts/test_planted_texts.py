@@ -66,9 +66,9 @@ def test_all_rules_that_are_wrong_are_found(tmp_path: Path):
 
 
 def test_a_text_is_planted_for_a_while():
-    from translator.facts import host_bounds
+    from gluonize.facts.integers import host_bounds
 
-    with planted("translator.facts.host_bounds", '_of("max", a, number(1))', '_of("max", a, number(2))'):
+    with planted("gluonize.facts.integers.host_bounds", '_of("max", a, number(1))', '_of("max", a, number(2))'):
         assert host_bounds.positive(host_bounds.number(1)).number == 2
     assert host_bounds.positive(host_bounds.number(1)).number == 1
 
@@ -76,5 +76,5 @@ def test_a_text_is_planted_for_a_while():
 @pytest.mark.parametrize("before", ["nowhere in the file", "return"])
 def test_a_text_has_to_stand_there_once(before: str):
     with pytest.raises(AssertionError, match="has this"):
-        with planted("translator.facts.host_bounds", before, "pass"):
+        with planted("gluonize.facts.integers.host_bounds", before, "pass"):
             pass

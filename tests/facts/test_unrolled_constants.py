@@ -9,8 +9,8 @@ import pytest
 from narrow_kernels import traced
 from translation_of import dedent, launch, tensor, validated
 
-from translator.facts import callees
-from translator.facts.loop_range import int_of
+from gluonize.facts import callees
+from gluonize.facts.loops.loop_range import int_of
 
 BODY = """
 for i in tl.static_range(3):

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 import importlib.util
 
-collect_ignore = [] if importlib.util.find_spec("translator.translation") else ["test_goldens.py"]
+collect_ignore = [] if importlib.util.find_spec("gluonize.translation") else ["test_goldens.py"]

@@ -18,10 +18,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from parsed_expressions import parsed  # noqa: E402
 from verified_loops import verified  # noqa: E402
 
-from translator.choices.chosen import Choices, choices_of  # noqa: E402
-from translator.request import TranslateRequest  # noqa: E402
-from translator.source.launch_spec import read_launches  # noqa: E402
-from translator.translation import translate_kernel  # noqa: E402
+from gluonize.decide.choices.chosen import Choices, choices_of  # noqa: E402
+from gluonize.request import TranslateRequest  # noqa: E402
+from gluonize.read.spec.launch import read_launches  # noqa: E402
+from gluonize.translation import translate_kernel  # noqa: E402
 
 
 def main(source: str, target: str, *words: str) -> None:

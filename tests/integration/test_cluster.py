@@ -67,7 +67,7 @@ class Run:
         environment.pop("GLUONIZE_CACHE_DIR", None)
         environment["GLUONIZE_CLUSTER_PATIENCE"] = "30"
         sources = [*(f"{name}.py" for name in NAMES), "ops/scale.py"]
-        command = [sys.executable, "-m", "translator.cli", "-v", "translate", *sources, "-t", TARGETS]
+        command = [sys.executable, "-m", "gluonize.product.cli", "-v", "translate", *sources, "-t", TARGETS]
         command += ["--out-dir", str(self.out), "--json", str(self.results), "--keep-going", *options]
         command += ["--cache", f"file://{shared}"] if shared else []
         self.process = subprocess.Popen(

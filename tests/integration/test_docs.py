@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from console_blocks import Command, File, Skipped, missing_output, steps
-from translator.device.gpu_driver import APIS
+from gluonize.judge.device.gpu_driver import APIS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -31,7 +31,7 @@ def test_commands_do_what_the_page_says(page, tmp_path):
     shutil.copytree(ROOT / "fixtures", folder / "fixtures", ignore=shutil.ignore_patterns("golden", "__pycache__"))
     binaries = tmp_path / "bin"
     binaries.mkdir()
-    for name, module in (("gluonize", "translator.cli"), ("pre-commit", "pre_commit"), ("python", "")):
+    for name, module in (("gluonize", "gluonize.product.cli"), ("pre-commit", "pre_commit"), ("python", "")):
         script = binaries / name
         script.write_text(f'#!/bin/sh\nexec {sys.executable} {f"-m {module}" if module else ""} "$@"\n')
         script.chmod(0o755)
@@ -103,7 +103,7 @@ def test_generated_pages_are_fresh():
 
 
 def test_every_command_has_a_place_in_the_reference():
-    command = [sys.executable, "-m", "translator.cli", "--help"]
+    command = [sys.executable, "-m", "gluonize.product.cli", "--help"]
     printed = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
     names = re.findall(r"^  ([a-z][a-z-]+)  ", printed.partition("Commands:")[2], re.MULTILINE)
     reference = (DOCS / "reference" / "cli.md").read_text()

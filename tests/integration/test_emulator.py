@@ -8,8 +8,8 @@ import os
 import pytest
 
 from fixture_set import ROOT
-from translator.cli.edge import run
-from translator.emulator.checkout import VARIABLE
+from gluonize.judge.emulator.checkout import VARIABLE
+from gluonize.product.cli.edge import run
 
 pytestmark = [
     pytest.mark.compile,

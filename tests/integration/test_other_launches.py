@@ -8,8 +8,8 @@ import pytest
 
 from bench.launch_sets import Unit, fixture_units
 from bench.other_launches import SECONDS, Outcome, judged, other_launches, translated, units_of_one
-from translator.lowering.worker import WorkerPool
-from translator.source.launch_spec import parse_launches
+from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.read.spec.launch import parse_launches
 
 
 def unit_of(launch: str) -> Unit:

@@ -39,7 +39,18 @@ def translate(folder: Path, *options: str) -> tuple[int, str, list[dict]]:
     (folder / "tuned.py").write_text(SOURCE)
     given = [x for name in "abc" for x in ("--set", f"{name}_ptr=*{'fp32' if name == 'c' else 'fp16'}")]
     given = [] if "-l" in options else given
-    command = [sys.executable, "-m", "translator.cli", "translate", "tuned.py", "-t", "gfx942", "-o", "out.py", *given]
+    command = [
+        sys.executable,
+        "-m",
+        "gluonize.product.cli",
+        "translate",
+        "tuned.py",
+        "-t",
+        "gfx942",
+        "-o",
+        "out.py",
+        *given,
+    ]
     done = subprocess.run(
         [*command, "--json", "r.json", "--no-cache", "--no-validate", *options],
         cwd=folder,

@@ -18,7 +18,7 @@ def gluonize(folder: Path, seed: str, *words: str) -> None:
     """The command in `folder`, which nothing was compiled for yet; fails the test unless it ends with status 0."""
     caches = {name: str(folder / f"{name}_{words[0]}") for name in ("TRITON_CACHE_DIR", "GLUONIZE_CACHE_DIR")}
     environment = os.environ | caches | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "translator.cli", "-q", *words]
+    command = [sys.executable, "-m", "gluonize.product.cli", "-q", *words]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -28,7 +28,7 @@ def gluonize(folder: Path, machine: Path, *arguments: str) -> subprocess.Complet
     # Other tests of the process may have said where caches are.
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("GLUONIZE_", "TRITON_CACHE", "TRITON_HOME"))}
     environment = {**inherited, "XDG_CACHE_HOME": str(machine)}
-    command = [sys.executable, "-m", "translator.cli", *arguments]
+    command = [sys.executable, "-m", "gluonize.product.cli", *arguments]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
 
 

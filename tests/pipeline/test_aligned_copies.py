@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from translation_of import compiled, dedent, launch, translate
 
-from translator.diagnostics import TranslationError
-from translator.source.launch_spec import LaunchSpec
+from gluonize.diagnostics import TranslationError
+from gluonize.read.spec.launch import LaunchSpec
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n"
 PRODUCT = """

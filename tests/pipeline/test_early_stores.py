@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from test_stages import MATMUL, SLICED_PING_PONG, in_short_stages, wide_launch, wide_statuses
 
-from translator.choices.chosen import Choices
-from translator.gluon.tree import (
+from gluonize.decide.choices.chosen import Choices
+from gluonize.gluon.nodes import (
     Assign,
     Authored,
     Line,
@@ -24,12 +24,12 @@ from translator.gluon.tree import (
     Store,
     assignment,
 )
-from translator.pipeline.early_stores import with_stores
-from translator.request import TranslateRequest
-from translator.source.launch_spec import LaunchSpec
-from translator.translation import translate_kernel
-from translator.validate.run import validate_pair
-from translator.validate.stages import source_stage, translated_stage
+from gluonize.judge.machine.stages import source_stage, translated_stage
+from gluonize.judge.verdict.run import validate_pair
+from gluonize.loops.passes.early_stores import with_stores
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.request import TranslateRequest
+from gluonize.translation import translate_kernel
 
 STORED_EARLY = SLICED_PING_PONG.replacing(depth="1", refill="after-read")
 IN_FOUR = STORED_EARLY.replacing(accumulator_slices="4x1")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from translator.request import TranslateRequest
-from translator.source.launch_spec import LaunchSpec
-from translator.translation import translate_kernel
-from translator.validate import validate_launch
+from gluonize.judge.verdict import validate_launch
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.request import TranslateRequest
+from gluonize.translation import translate_kernel
 
 SOURCE = textwrap.dedent("""
     import triton

@@ -14,11 +14,11 @@ sys.path.insert(0, str(VALIDATE))
 
 from planted import KERNELS, matmul_launch, source  # noqa: E402
 
-from translator.request import TranslateRequest  # noqa: E402
-from translator.source.launch_spec import LaunchSpec  # noqa: E402
-from translator.translation import translate_kernel  # noqa: E402
-from translator.validate.run import validate_pair  # noqa: E402
-from translator.validate.stages import source_stage, translated_stage  # noqa: E402
+from gluonize.request import TranslateRequest  # noqa: E402
+from gluonize.read.spec.launch import LaunchSpec  # noqa: E402
+from gluonize.translation import translate_kernel  # noqa: E402
+from gluonize.judge.verdict.run import validate_pair  # noqa: E402
+from gluonize.judge.machine.stages import source_stage, translated_stage  # noqa: E402
 
 CONFIGURATIONS = [("gfx950", 2), ("gfx950", 3), ("gfx942", 1), ("gfx942", 2), ("gfx1250", 2), ("gfx1201", 1)]
 CONFIGURATIONS += [("tensor", 2), ("tensor", 3), ("mixed", 2), ("mixed", 3), ("wrapped", 2), ("wrapped", 3)]

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from translator.memory.held import read_held
-from translator.pipeline.schedule import held_schedule
-from translator.report.slot_hazards import events_of, hazards
-from translator.request import TranslateRequest
-from translator.source.launch_spec import LaunchSpec, parse_launches
-from translator.translation import translate_kernel
-from translator.ttgir.parse import parse_module
-from translator.validate.run import validate_pair
-from translator.validate.stages import source_stage, translated_stage
+from gluonize.decide.readback.held import read_held
+from gluonize.judge.machine.stages import source_stage, translated_stage
+from gluonize.judge.verdict.run import validate_pair
+from gluonize.loops.plan.schedule import held_schedule
+from gluonize.product.report.loops.hazards import events_of, hazards
+from gluonize.read.spec.launch import LaunchSpec, parse_launches
+from gluonize.request import TranslateRequest
+from gluonize.trace.model.parse import parse_module
+from gluonize.translation import translate_kernel
 
 KERNEL = """
 import triton
@@ -161,7 +161,7 @@ def test_its_slot_is_filled_again_after_the_last_read(tmp_path: Path):
 @pytest.mark.compile
 def test_a_slot_that_is_read_until_the_end_is_one_of_a_ring(tmp_path: Path, monkeypatch):
     """No product is left that could hide the copy; LDS has room."""
-    monkeypatch.setattr("translator.memory.traced_launch.lds_bytes", lambda module, options: 1 << 16)
+    monkeypatch.setattr("gluonize.decide.readback.traced_launch.lds_bytes", lambda module, options: 1 << 16)
     late = KERNEL.replace("tl.dot(x, tl.trans(y))", "tl.dot(y, x)").replace(
         "tl.dot(p.to(tl.float16), y, acc)", "tl.dot(x, tl.trans(y) + p.to(tl.float16), acc)"
     )

@@ -8,8 +8,8 @@ import pytest
 from test_repeated_copies import MOST, ONCE, spec_of
 from translation_of import validated
 
-from translator.choices.chosen import Choices, choices_of
-from translator.validate import validate_launch
+from gluonize.decide.choices.chosen import Choices, choices_of
+from gluonize.judge.verdict import validate_launch
 
 LANES = choices_of(tile_copies="lanes")
 

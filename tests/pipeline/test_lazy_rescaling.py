@@ -8,9 +8,9 @@ import pytest
 from slow_rows import slow_but
 from translation_of import dedent, launch, tensor, translate, validated
 
-from translator.choices.chosen import choices_of
-from translator.lowering.jobs import lower_file
-from translator.validate import validate_launch
+from gluonize.decide.choices.chosen import choices_of
+from gluonize.judge.lower.jobs import lower_file
+from gluonize.judge.verdict import validate_launch
 
 SOURCE = dedent("""
     import triton

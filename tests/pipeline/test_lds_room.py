@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-import translator.memory.traced_launch as traced
+import gluonize.decide.readback.traced_launch as traced
 from test_held import BLOCK, KERNEL, launch, statuses
-from translator.pipeline import lds_room
-from translator.pipeline.lds_room import REASON
-from translator.request import TranslateRequest
-from translator.translation import translate_kernel
+from gluonize.loops.planner import lds_room
+from gluonize.loops.planner.lds_room import REASON
+from gluonize.request import TranslateRequest
+from gluonize.translation import translate_kernel
 
 TILE = BLOCK * BLOCK * 2
 PADDING = 2 * 8 * (BLOCK * BLOCK // 128 - 1)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from translation_of import dedent, launch, tensor, validated
 
-from translator.choices.chosen import choices_of
+from gluonize.decide.choices.chosen import choices_of
 
 SOURCE = dedent("""
     import triton

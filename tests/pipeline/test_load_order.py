@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from test_stages import in_short_stages, wide_statuses
 
-from translator.choices.chosen import Choices, choices_of
+from gluonize.decide.choices.chosen import Choices, choices_of
 
 EARLY = choices_of(load_order="before-reads")
 

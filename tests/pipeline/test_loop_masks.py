@@ -11,11 +11,11 @@ import pytest
 from slow_rows import slow_but
 from translation_of import dedent, launch, tensor, translate, validated
 
-from translator.choices.chosen import choices_of
-from translator.lowering.jobs import lower_file
-from translator.rewrite.needed_statements import _CROSSES, _MEETS
-from translator.source.launch_spec import LaunchSpec
-from translator.validate import validate_launch
+from gluonize.decide.choices.chosen import choices_of
+from gluonize.judge.lower.jobs import lower_file
+from gluonize.judge.verdict import validate_launch
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.write.layouts.needed_statements import _CROSSES, _MEETS
 
 SELECTION = 'qk = tl.where(offs_m[:, None] >= (s + offs_n)[None, :], qk, float("-inf"))'
 SOURCE = dedent(f"""

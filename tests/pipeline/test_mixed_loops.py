@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from translation_of import compiled, dedent, launch, tensor, validated
 
-from translator.lowering.jobs import lower_file
-from translator.memory.staging import Staged
-from translator.pipeline.ways import one_way
-from translator.validate import validate_launch
+from gluonize.decide.readback.staging import Staged
+from gluonize.judge.lower.jobs import lower_file
+from gluonize.judge.verdict import validate_launch
+from gluonize.loops.planner.fetched import one_way
 
 SOURCE = dedent("""
     import triton

@@ -8,7 +8,7 @@ import pytest
 from slow_rows import slow_but_crossed
 from translation_of import dedent, launch, tensor, validated
 
-from translator.validate import validate_launch
+from gluonize.judge.verdict import validate_launch
 
 SOURCE = dedent("""
     import triton

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from translator.layout.padding import padded_rows
+from gluonize.decide.layouts.padding import padded_rows
 from printed_modules import function_of
-from translator.memory.operands import read_operands
-from translator.report.linear_map import DistributedMap, SharedMap, bank_use
-from translator.ttgir.layouts import DotOperand, Linear, Wmma
-from translator.ttgir.shared_layouts import Padded, Swizzled, rotating
+from gluonize.decide.readback.operands import read_operands
+from gluonize.product.report.layouts.linear_map import DistributedMap, SharedMap, bank_use
+from gluonize.trace.model.layouts import DotOperand, Linear, Wmma
+from gluonize.trace.model.shared_layouts import Padded, Swizzled, rotating
 
 WMMA = Wmma(2, True, ((1, 0), (2, 0)), (), (16, 16, 16))
 B, A = DotOperand(1, WMMA, 8), DotOperand(0, WMMA, 8)

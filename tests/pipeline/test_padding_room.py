@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from translator.frontend.trace import TensorFact
-from translator.memory.staging import Staged
-from translator.pipeline.depth import padded
-from translator.ttgir.shared_layouts import Padded, Swizzled
+from gluonize.decide.readback.staging import Staged
+from gluonize.loops.planner.depth import padded
+from gluonize.trace.front.trace import TensorFact
+from gluonize.trace.model.shared_layouts import Padded, Swizzled
 
 PADDED, EXCHANGED = Padded(((512, 8),), (), (1, 0), (64, 64)), Swizzled(8, 1, 8, (1, 0))
 TILE = Staged((64, 64), PADDED, 2, None, None, "registers", EXCHANGED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from translator.pipeline.partition_schedule import Partitions
+from gluonize.loops.plan.partition_schedule import Partitions
 
 ATTENTION = (("k",), ("v",))
 

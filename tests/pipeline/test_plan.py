@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from translator.facts.function import FunctionFacts
-from translator.facts.reading import read_function
-from translator.kernel import kernel_facts
-from translator.memory.traced_launch import trace_launch
-from translator.pipeline.inline import inline_tile_loads
-from translator.pipeline.pipelined import PipelinedFunction
-from translator.pipeline.plan import NotPipelined, PipelinePlan
-from translator.pipeline.planner import plan_loop
-from translator.rewrite.unit import Decided, Unit
-from translator.source.launch_spec import LaunchSpec
-from translator.source.load import load_for_launch
+from gluonize.decide.readback.traced_launch import trace_launch
+from gluonize.facts.function import FunctionFacts
+from gluonize.facts.reading import read_function
+from gluonize.loops.forms.pipelined import PipelinedFunction
+from gluonize.loops.kernel import kernel_facts
+from gluonize.loops.plan.plan import NotPipelined, PipelinePlan
+from gluonize.loops.planner.planner import plan_loop
+from gluonize.loops.source.inline import inline_tile_loads
+from gluonize.read.kernels.load import load_for_launch
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.write.state.unit import Decided, Unit
 
 HEAD = """
 import triton

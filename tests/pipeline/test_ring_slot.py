@@ -13,10 +13,10 @@ sys.path.insert(0, str(VALIDATE))
 
 from planted import KERNELS, matmul_launch  # noqa: E402
 
-from translator.lowering.jobs import lower_file  # noqa: E402
-from translator.request import TranslateRequest  # noqa: E402
-from translator.translation import translate_kernel  # noqa: E402
-from translator.validate import validate_launch  # noqa: E402
+from gluonize.judge.lower.jobs import lower_file  # noqa: E402
+from gluonize.request import TranslateRequest  # noqa: E402
+from gluonize.translation import translate_kernel  # noqa: E402
+from gluonize.judge.verdict import validate_launch  # noqa: E402
 
 
 def translated(path: Path, target: str = "gfx950") -> str:

@@ -8,12 +8,12 @@ import pytest
 from slow_rows import slow_but
 from translation_of import dedent, launch, tensor, validated
 
-from translator.choices.chosen import Choices, choices_of
-from translator.facts.scaled_products import first_rows
-from translator.lowering.jobs import lower_file
-from translator.source.launch_spec import LaunchSpec
-from translator.ttgir.layouts import Blocked, Linear
-from translator.validate import validate_launch
+from gluonize.decide.choices.chosen import Choices, choices_of
+from gluonize.facts.products.scaled import first_rows
+from gluonize.judge.lower.jobs import lower_file
+from gluonize.judge.verdict import validate_launch
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.trace.model.layouts import Blocked, Linear
 
 SOURCE = dedent("""
     import triton

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from translator.pipeline.schedule import Schedule, copy_schedule, refill_schedule, register_schedule
-from translator.report.slot_hazards import STORED, events_of, hazards
+from gluonize.loops.plan.schedule import Schedule, copy_schedule, refill_schedule, register_schedule
+from gluonize.product.report.loops.hazards import STORED, events_of, hazards
 
 
 def found(schedule: Schedule, trips: int) -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from triton.experimental.gluon import language as gl
 
-from translator.ttgir.attributes import parse_attribute
-from translator.ttgir.shared_layouts import Padded, SharedLinear, Swizzled, read_shared, rotating
+from gluonize.trace.model.attributes import parse_attribute
+from gluonize.trace.model.shared_layouts import Padded, SharedLinear, Swizzled, read_shared, rotating
 
 
 def test_rotating_is_the_formula_of_triton():

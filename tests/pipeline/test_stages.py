@@ -15,11 +15,11 @@ sys.path.insert(0, str(VALIDATE))
 
 from planted import KERNELS, matmul_launch, source  # noqa: E402
 
-from translator.ttgir.layouts import Mfma, Wmma  # noqa: E402
-from translator.optimize.soundness import barriers_inside_stages  # noqa: E402
-from translator.choices.chosen import Choices, choices_of  # noqa: E402
-from translator.gluon.printer import lines, printed  # noqa: E402
-from translator.gluon.tree import (  # noqa: E402
+from gluonize.trace.model.layouts import Mfma, Wmma  # noqa: E402
+from gluonize.search.choose import barriers_inside_stages  # noqa: E402
+from gluonize.decide.choices.chosen import Choices, choices_of  # noqa: E402
+from gluonize.gluon.printer import lines, printed  # noqa: E402
+from gluonize.gluon.nodes import (  # noqa: E402
     Assign,
     Authored,
     ElementType,
@@ -33,15 +33,15 @@ from translator.gluon.tree import (  # noqa: E402
     assignment,
     walk,
 )
-from translator.pipeline.body import StagePlan, late_read, plan_stages, stage_contents  # noqa: E402
-from translator.pipeline.prefetch import prefetched  # noqa: E402
-from translator.pipeline.schedule import copy_schedule, register_schedule  # noqa: E402
-from translator.pipeline.slices import layout_tile  # noqa: E402
-from translator.request import TranslateRequest  # noqa: E402
-from translator.source.launch_spec import read_launches  # noqa: E402
-from translator.translation import translate_kernel  # noqa: E402
-from translator.validate.run import validate_pair  # noqa: E402
-from translator.validate.stages import source_stage, translated_stage  # noqa: E402
+from gluonize.loops.passes.stages import StagePlan, late_read, plan_stages, stage_contents  # noqa: E402
+from gluonize.loops.passes.prefetch import prefetched  # noqa: E402
+from gluonize.loops.plan.schedule import copy_schedule, register_schedule  # noqa: E402
+from gluonize.loops.passes.slices import layout_tile  # noqa: E402
+from gluonize.request import TranslateRequest  # noqa: E402
+from gluonize.read.spec.launch import read_launches  # noqa: E402
+from gluonize.translation import translate_kernel  # noqa: E402
+from gluonize.judge.verdict.run import validate_pair  # noqa: E402
+from gluonize.judge.machine.stages import source_stage, translated_stage  # noqa: E402
 
 BLOCK_K = 64
 COPIES, REGISTERS = copy_schedule(3), register_schedule(2)

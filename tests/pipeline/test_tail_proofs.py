@@ -13,18 +13,19 @@ from slow_rows import slow_but_crossed
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from translator.facts import known, launch_values, overflow, ranges, signs, values
-from translator.facts.function import FunctionFacts
-from translator.facts.loop_range import loop_bounds
-from translator.facts.obligations import Obligation
-from translator.facts.ranges import IntType
-from translator.facts.reading import read_function
-from translator.kernel import kernel_facts
-from translator.memory.traced_launch import trace_launch
-from translator.pipeline import tail
-from translator.pipeline.tail import TailProof
-from translator.source.launch_spec import LaunchSpec
-from translator.source.load import load_for_launch
+from gluonize.decide.readback.traced_launch import trace_launch
+from gluonize.facts.function import FunctionFacts
+from gluonize.facts.integers import known, ranges
+from gluonize.facts.integers.ranges import IntType
+from gluonize.facts.loops.loop_range import loop_bounds
+from gluonize.facts.numbers import launch_values, overflow, signs, values
+from gluonize.facts.obligations import Obligation
+from gluonize.facts.reading import read_function
+from gluonize.loops.kernel import kernel_facts
+from gluonize.loops.plan.tiles import tail
+from gluonize.loops.plan.tiles.tail import TailProof
+from gluonize.read.kernels.load import load_for_launch
+from gluonize.read.spec.launch import LaunchSpec
 
 AHEAD = 2  # tiles past the end
 TILE = 4

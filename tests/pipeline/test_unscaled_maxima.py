@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from translation_of import launch, tensor, translate, validated
 
-from translator.choices.chosen import Choices, choices_of
-from translator.source.launch_spec import LaunchSpec
-from translator.validate import validate_launch
+from gluonize.decide.choices.chosen import Choices, choices_of
+from gluonize.judge.verdict import validate_launch
+from gluonize.read.spec.launch import LaunchSpec
 
 HEAD = """
 import triton

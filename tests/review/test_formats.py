@@ -8,11 +8,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from translator.cli.edge import run
-from translator.diagnostics import Diagnostic
-from translator.review.annotations import Annotation, from_root
-from translator.review.sarif import sarif_text
-from translator.review.workflow import workflow_commands
+from gluonize.diagnostics import Diagnostic
+from gluonize.product.cli.edge import run
+from gluonize.product.review.annotations import Annotation, from_root
+from gluonize.product.review.sarif import sarif_text
+from gluonize.product.review.workflow import workflow_commands
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 OUT = "add_gfx942.py"

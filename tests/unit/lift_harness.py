@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from textwrap import dedent
 
-from translator.lift.lifted_kernel import lift_kernel
-from translator.source.launch_spec import parse_launches
-from translator.source.load import load_kernel
+from gluonize.lift.kernel import lift_kernel
+from gluonize.read.kernels.load import load_kernel
+from gluonize.read.spec.launch import parse_launches
 
 GLUON = """
 from triton.experimental import gluon

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from translator.source.launch_spec import LaunchSpec
-from translator.validate.bind import bind, place_tensors
-from translator.validate.dtypes import decode, encode, held, rounded, stored
-from translator.validate.engine import Machine
-from translator.validate.inputs import SIGNATURE, Inputs, Tensor, scalar
-from translator.validate.memory import Memory
-from translator.ttgir.parse import parse_module
-from translator.validate.stages import lower_until
+from gluonize.judge.inputs.bind import bind, place_tensors
+from gluonize.judge.inputs.inputs import SIGNATURE, Inputs, Tensor, scalar
+from gluonize.judge.machine.dtypes import decode, encode, held, rounded, stored
+from gluonize.judge.machine.engine import Machine
+from gluonize.judge.machine.memory.guarded import Memory
+from gluonize.judge.machine.stages import lower_until
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.trace.model.parse import parse_module
 
 
 def run_kernel(

@@ -1,9 +1,9 @@
 """What the compiler says about a layout, and what our maps say: run by a child, since some layouts end the process."""
 
-from translator.layout.inferred_layouts import to_gluon
-from translator.report.layout_job import LayoutAsker
-from translator.report.linear_map import DistributedMap
-from translator.ttgir.layouts import Layout
+from gluonize.decide.layouts.inferred import to_gluon
+from gluonize.product.report.layouts.job import LayoutAsker
+from gluonize.product.report.layouts.linear_map import DistributedMap
+from gluonize.trace.model.layouts import Layout
 
 
 def both(target: str, num_warps: int, layout: Layout, shape: tuple[int, ...]) -> tuple[str, DistributedMap]:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from translation_of import dedent, launch, tensor, validated
 
-from translator.choices.chosen import choices_of
-from translator.lowering.jobs import lower_file
+from gluonize.decide.choices.chosen import choices_of
+from gluonize.judge.lower.jobs import lower_file
 
 SOURCE = dedent("""
     import triton

@@ -9,20 +9,20 @@ from types import SimpleNamespace
 
 import pytest
 
-from translator.diagnostics import TranslationError
-from translator.lowering import apart
-from translator.lowering.worker import WorkerPool
-from translator.source.launch_spec import read_launches
+from gluonize.diagnostics import TranslationError
+from gluonize.judge.lower.children import apart
+from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.read.spec.launch import read_launches
 
 pytestmark = pytest.mark.usefixtures("cold_children")
 
 REPO = Path(__file__).parents[2]
 FIXTURE = REPO / "fixtures" / "vector_add"
-LOWER = "translator.lowering.jobs:lower_file"
+LOWER = "gluonize.judge.lower.jobs:lower_file"
 # `past` is what the process has done; each job says what it sees and adds to it.
 _SCRIPT = """
 import os, signal, sys
-from translator.lowering.apart import Apart
+from gluonize.judge.lower.children.apart import Apart
 
 past, answers = [], os.pipe()
 
@@ -58,12 +58,12 @@ def test_the_process_ends_as_its_job_did() -> None:
 
 
 def test_a_job_is_known_behind_what_records_and_sends_it() -> None:
-    recorded = ("translator.project.recorded:run_recorded", (LOWER, ("kernel.py",), {}))
+    recorded = ("gluonize.product.project.cache.recorded:run_recorded", (LOWER, ("kernel.py",), {}))
     sent = SimpleNamespace(function=recorded[0], args=recorded[1])
     assert apart.asked(LOWER, ("kernel.py",)) == LOWER
     assert apart.asked(*recorded) == LOWER
-    assert apart.asked("translator.cluster.sandbox:run_in_sandbox", (sent, "folder")) == LOWER
-    assert apart.asked("translator.validate:validate_launch", ("kernel.py",)) not in apart.ALONE
+    assert apart.asked("gluonize.product.cluster.sandbox:run_in_sandbox", (sent, "folder")) == LOWER
+    assert apart.asked("gluonize.judge.verdict:validate_launch", ("kernel.py",)) not in apart.ALONE
 
 
 def test_a_compile_apart_has_the_limit_of_its_job() -> None:

@@ -1,4 +1,4 @@
-"""`translator.translate`: the whole tool as a function."""
+"""`gluonize.translate`: the whole tool as a function."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-import translator
-from translator.diagnostics import TranslationError
+import gluonize
+from gluonize.diagnostics import TranslationError
 
 FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "vector_add"
 
 
 def test_exported_names():
-    assert translator.__all__ == ["__version__", "translate"]
-    assert callable(translator.translate)
+    assert gluonize.__all__ == ["__version__", "translate"]
+    assert callable(gluonize.translate)
 
 
 def test_translation_is_the_golden():
-    result = translator.translate(
+    result = gluonize.translate(
         str(FIXTURE / "kernel.py"), "gfx950", launches=str(FIXTURE / "launches.json"), kernels=["add_kernel"]
     )
     assert result.status == "translated"
@@ -34,7 +34,7 @@ def test_refusal_is_a_result(tmp_path):
         "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef k(x):\n    tl.store(x, missing)\n"
     )
     launch = {"id": "k", "kernel": "k", "signature": {"x": "*fp32"}, "grid": [1]}
-    result = translator.translate(str(source), "gfx942", launches={"version": 1, "launches": [launch]})
+    result = gluonize.translate(str(source), "gfx942", launches={"version": 1, "launches": [launch]})
     assert result.status == "refused" and result.text is None
     (diagnostic,) = result.outcomes[0].diagnostics
     assert diagnostic.line == 7 and "missing" in diagnostic.message
@@ -42,12 +42,12 @@ def test_refusal_is_a_result(tmp_path):
 
 def test_unknown_target_names_the_known_ones():
     with pytest.raises(TranslationError, match="gfx950"):
-        translator.translate(str(FIXTURE / "kernel.py"), "gfx900")
+        gluonize.translate(str(FIXTURE / "kernel.py"), "gfx900")
 
 
 def test_a_damaged_output_is_noticed():
-    from translator.diagnostics import InternalError
-    from translator.rewrite.gluon_function import parsed
+    from gluonize.diagnostics import InternalError
+    from gluonize.gluon.function import parsed
 
     damaged = "def f(:\n    pass\n"
     with pytest.raises(InternalError, match="not Python"):
@@ -67,6 +67,6 @@ def test_rank_one_reduction_that_keeps_its_dimension(tmp_path):
         "constexprs": {"B": 256},
         "grid": [1],
     }
-    result = translator.translate(str(source), "gfx942", launches={"version": 1, "launches": [launch]})
+    result = gluonize.translate(str(source), "gfx942", launches={"version": 1, "launches": [launch]})
     # Gluon's reduction gives a scalar here, which has no dimension to keep.
     assert "v / gl.full([1], gl.sum(v, 0), gl.float32, layout=layout)" in result.text

@@ -6,13 +6,13 @@ import itertools
 
 import pytest
 
-from translator.general.written_kernel import _FUNCTIONS
-from translator.layout.base_runs import Run, fit_runs, runs_of
-from translator.layout.complete import is_complete
-from translator.layout.constructors import constructor
-from translator.layout.parametric import parametric
-from translator.ttgir.layouts import Blocked, DotOperand, Linear, Wmma
-from translator.ttgir.shared_layouts import Padded, SharedLinear
+from gluonize.decide.layouts.base_runs import Run, fit_runs, runs_of
+from gluonize.decide.layouts.complete import is_complete
+from gluonize.decide.layouts.constructors import constructor
+from gluonize.decide.layouts.parametric import parametric
+from gluonize.general.written_kernel import _FUNCTIONS
+from gluonize.trace.model.layouts import Blocked, DotOperand, Linear, Wmma
+from gluonize.trace.model.shared_layouts import Padded, SharedLinear
 
 SIZES = [{"M": m, "N": n, "warps": w} for m, n, w in itertools.product((32, 64, 128), (16, 64, 256), (1, 2, 4, 8))]
 

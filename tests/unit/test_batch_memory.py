@@ -3,10 +3,10 @@
 import gc
 import weakref
 
-from rules.targets import target
-from translator.layout import inferred_layouts
-from translator.source.module_file import parse_file
-from translator.ttgir.layouts import Blocked
+from gluonize.decide.layouts import inferred
+from gluonize.read.files.modules import parse_file
+from gluonize.rules.targets import target
+from gluonize.trace.model.layouts import Blocked
 
 
 def test_few_syntax_trees_are_kept(tmp_path):
@@ -19,12 +19,12 @@ def test_few_syntax_trees_are_kept(tmp_path):
 
 
 def test_a_module_for_questions_is_made_anew(monkeypatch):
-    monkeypatch.setattr(inferred_layouts, "MAX_QUESTIONS", 4)
-    inferred_layouts._infer.cache_clear()
-    inferred_layouts._scratch.cache_clear()
+    monkeypatch.setattr(inferred, "MAX_QUESTIONS", 4)
+    inferred._infer.cache_clear()
+    inferred._scratch.cache_clear()
     layout = Blocked((1, 1), (1, 64), (4, 1), (1, 0))
     most, found = 0, []
     for rows in (4, 8, 16, 32, 64, 128, 256, 512):
-        found.append(inferred_layouts.infer(target("gfx950"), 4, "permute", (rows, 64), layout, (1, 0)))
-        most = max(most, inferred_layouts._scratch("gfx950", 4, 64, 1).questions)
+        found.append(inferred.infer(target("gfx950"), 4, "permute", (rows, 64), layout, (1, 0)))
+        most = max(most, inferred._scratch("gfx950", 4, 64, 1).questions)
     assert most == 4 and set(found) == {Blocked((1, 1), (64, 1), (1, 4), (0, 1))}

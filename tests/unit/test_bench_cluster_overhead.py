@@ -10,7 +10,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
 
 from bench.cluster_overhead import cpu_seconds, report, resident, run  # noqa: E402
-from translator.lowering.worker import WorkerPool  # noqa: E402
+from gluonize.judge.lower.children.worker import WorkerPool  # noqa: E402
 
 
 def test_the_report_compares_the_second_quarter_of_the_samples_with_the_last():

@@ -3,7 +3,7 @@
 import pytest
 
 from bench.derive import agreement, compare, constant_kind, pointer_class
-from translator.source.launch_spec import LaunchSpec
+from gluonize.read.spec.launch import LaunchSpec
 
 CAPTURED = {
     "signature": {"x": "*fp16", "bias": "constexpr", "n": "i32", "scale": "fp32", "B": "constexpr"},

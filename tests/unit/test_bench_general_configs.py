@@ -8,7 +8,7 @@ from pathlib import Path
 
 import triton
 
-from translator.source.launch_spec import LaunchSpec
+from gluonize.read.spec.launch import LaunchSpec
 
 ROOT = Path(__file__).resolve().parents[2]
 found = importlib.util.spec_from_file_location("bench_general_configs", ROOT / "bench" / "general_configs.py")

@@ -9,7 +9,7 @@ import pytest
 
 from bench import parity_table
 from bench.launch_sets import folder_units
-from translator.lowering.metrics import InstructionMix, KernelMetrics
+from gluonize.judge.lower.metrics import InstructionMix, KernelMetrics
 
 ROOT = Path(__file__).resolve().parents[2]
 SIDE = {

@@ -9,9 +9,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from bench import tile_loads  # noqa: E402
-from translator.report.explain_job import explain_launch  # noqa: E402
-from translator.request import TranslateRequest  # noqa: E402
-from translator.source.launch_spec import LaunchSpec  # noqa: E402
+from gluonize.product.report.explain.job import explain_launch  # noqa: E402
+from gluonize.request import TranslateRequest  # noqa: E402
+from gluonize.read.spec.launch import LaunchSpec  # noqa: E402
 
 SOURCE = """
 import triton

@@ -8,8 +8,8 @@ import pytest
 from slow_rows import slow_but_crossed
 from translation_of import compiled, dedent, launch, tensor, translate, validated
 
-from translator.choices.chosen import choices_of
-from translator.source.launch_spec import LaunchSpec
+from gluonize.decide.choices.chosen import choices_of
+from gluonize.read.spec.launch import LaunchSpec
 
 SOURCE = dedent("""
     import triton

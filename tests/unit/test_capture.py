@@ -8,11 +8,11 @@ import textwrap
 import pytest
 
 from slow_rows import slow
-from translator.capture.commands import resolve_command
-from translator.capture.pretended_device import pretended_device
-from translator.capture.tensors import tensor_argument, value_range
-from translator.diagnostics import TranslationError
-from translator.source.launch_spec import read_launches
+from gluonize.diagnostics import TranslationError
+from gluonize.read.launches.capture.commands import resolve_command
+from gluonize.read.launches.capture.pretended_device import pretended_device
+from gluonize.read.launches.capture.tensors import tensor_argument, value_range
+from gluonize.read.spec.launch import read_launches
 
 PROGRAM = '''
 import sys
@@ -99,7 +99,7 @@ if __name__ == "__main__":
 
 def capture(folder, *arguments, program=PROGRAM, options=()):
     (folder / "prog.py").write_text(program)
-    command = [sys.executable, "-m", "translator.cli", "capture", "prog.py", *options, "--", *arguments]
+    command = [sys.executable, "-m", "gluonize.product.cli", "capture", "prog.py", *options, "--", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
 
 
@@ -157,7 +157,7 @@ def test_tuples_and_descriptors(captured):
 
 def test_what_was_recorded_compiles(captured, tmp_path):
     folder = captured[2]
-    command = [sys.executable, "-m", "translator.cli", "compile", "prog.py", "-k", "tuned", "-t", "gfx942", "-l"]
+    command = [sys.executable, "-m", "gluonize.product.cli", "compile", "prog.py", "-k", "tuned", "-t", "gfx942", "-l"]
     done = subprocess.run([*command, "launches.json"], cwd=folder, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
 
@@ -165,7 +165,7 @@ def test_what_was_recorded_compiles(captured, tmp_path):
 def test_what_was_recorded_is_translated(captured):
     """With a jit function as a constexpr, and launches that differ in what they specialize on."""
     folder = captured[2]
-    command = [sys.executable, "-m", "translator.cli", "translate", "prog.py", "-k", "scale", "-t", "gfx942"]
+    command = [sys.executable, "-m", "gluonize.product.cli", "translate", "prog.py", "-k", "scale", "-t", "gfx942"]
     command += ["-l", "launches.json", "-o", "scale_out.py", "--no-parity"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr + done.stdout
@@ -247,7 +247,7 @@ def test_errors_are_errors():
 @pytest.mark.parametrize("options, expected", [([], ["first", "second", "third"]), (["--no-pretend"], ["first"])])
 def test_assertions_of_tests_do_not_end_them_where_nothing_is_computed(tmp_path, options, expected):
     (tmp_path / "test_steps.py").write_text(STEPS)
-    command = [sys.executable, "-m", "translator.cli", "capture", *options, "--", "pytest", "-q", "test_steps.py"]
+    command = [sys.executable, "-m", "gluonize.product.cli", "capture", *options, "--", "pytest", "-q", "test_steps.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0
     assert [spec.kernel for spec in read_launches(str(tmp_path / "launches.json"))] == expected
@@ -260,7 +260,7 @@ def test_nothing_launched(tmp_path):
 
 
 def test_a_program_that_does_not_exist(tmp_path):
-    command = [sys.executable, "-m", "translator.cli", "capture", "nowhere.py"]
+    command = [sys.executable, "-m", "gluonize.product.cli", "capture", "nowhere.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and "no such file" in done.stderr
 
@@ -275,7 +275,7 @@ def test_modules_and_setup_code_that_asks_for_the_device(tmp_path):
                 tl.store(x_ptr + tl.arange(0, BLOCK), 1.0)
             fill[(1,)](np.zeros(16, np.float16), BLOCK=16)
             """))
-    command = [sys.executable, "-m", "translator.cli", "capture", "-m", "mod", "-o", "out.json"]
+    command = [sys.executable, "-m", "gluonize.product.cli", "capture", "-m", "mod", "-o", "out.json"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "out.json").read_text())["launches"][0]["signature"]["x_ptr"] == "*fp16"
@@ -319,7 +319,7 @@ def test_two():
 def watched(folder, *words):
     (folder / "prog.py").write_text(PROGRAM)
     (folder / "test_it.py").write_text(TESTS)
-    command = [sys.executable, "-m", "translator.cli", "capture", *words]
+    command = [sys.executable, "-m", "gluonize.product.cli", "capture", *words]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
 
 

@@ -10,8 +10,8 @@ import pytest
 from slow_rows import slow_but
 
 import fixture_set
-from translator.capture.devices import device_of, known_devices, target_of_files
-from translator.source.launch_spec import read_launches
+from gluonize.read.launches.capture.devices import device_of, known_devices, target_of_files
+from gluonize.read.spec.launch import read_launches
 
 HERE = Path(__file__).parent
 HEAD = """
@@ -66,7 +66,7 @@ source.scaled_matmul[(1,)](a, b, described("float32", (128, 128), [128, 128]), *
 def ran(folder, *words):
     for name in ("capture_tensors.py",):
         (folder / name).write_text((HERE / name).read_text())
-    command = [sys.executable, "-m", "translator.cli", *words]
+    command = [sys.executable, "-m", "gluonize.product.cli", *words]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from translation_of import dedent, launch, translate
 
-from rules.choices import BY_NAME, CHOICES, Choice, Default
-from rules.targets import TARGETS
-from translator.choices.chosen import Choices, choices_of, parse_choices
-from translator.cli.edge import run
-from translator.request import TranslateRequest
+from gluonize.decide.choices.chosen import Choices, choices_of, parse_choices
+from gluonize.product.cli.edge import run
+from gluonize.request import TranslateRequest
+from gluonize.rules.choices import BY_NAME, CHOICES, Choice, Default
+from gluonize.rules.targets import TARGETS
 
 
 def test_rows_are_complete():

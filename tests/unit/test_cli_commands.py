@@ -12,8 +12,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from translator.project import translate_run
-from translator.cli.edge import run
+from gluonize.product.cli.edge import run
+from gluonize.product.project.translate import run as translate_run
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 SOURCE = """
@@ -58,7 +58,7 @@ def write_launches(folder, *launches):
     (folder / "l.json").write_text(json.dumps({"version": 1, "launches": list(launches)}))
 
 
-SCHEMA = json.loads(importlib.resources.files("translator.cli").joinpath("results.schema.json").read_text())
+SCHEMA = json.loads(importlib.resources.files("gluonize.product.cli").joinpath("results.schema.json").read_text())
 
 
 def results(folder):
@@ -338,7 +338,7 @@ def test_in_batch_mode_a_mismatch_has_no_output_either(folder, monkeypatch, capf
 def test_ctrl_c_leaves_nothing_behind(folder, tmp_path_factory):
     write_launches(folder, launch("s", "slow_kernel"))
     program = (
-        "import sys\nfrom translator.project import translate_run\nfrom translator.cli.edge import run\n"
+        "import sys\nfrom gluonize.product.project.translate import run as translate_run\nfrom gluonize.product.cli.edge import run\n"
         "translate_run.TRANSLATE = 'cli_stand_in:translate_kernel'\nsys.exit(run(sys.argv[1:]))\n"
     )
     before = sorted(os.listdir(folder))
@@ -439,7 +439,7 @@ def test_version(capfd):
 
 def test_help_imports_nothing_heavy():
     program = (
-        "import sys\nfrom translator.cli.edge import run\nfor words in (['--help'], ['translate', '--help']): assert run(words) == 0\n"
+        "import sys\nfrom gluonize.product.cli.edge import run\nfor words in (['--help'], ['translate', '--help']): assert run(words) == 0\n"
         "heavy = {'triton', 'libcst', 'numpy', 'rich', 'black', 'hypothesis'} & set(sys.modules)\n"
         "sys.exit(f'imported {heavy}' if heavy else 0)\n"
     )

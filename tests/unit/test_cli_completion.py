@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-from rules.targets import TARGETS
-from translator.cli.app import app_for
-from translator.cli.edge import run
-from translator.cli.options import complete_target, complete_word
+from gluonize.product.cli.app import app_for
+from gluonize.product.cli.edge import run
+from gluonize.product.cli.options import complete_target, complete_word
+from gluonize.rules.targets import TARGETS
 
 
 def gluonize(*arguments, **environment):
-    command = [sys.executable, "-c", "from translator.cli import main; main()", *arguments]
+    command = [sys.executable, "-c", "from gluonize.product.cli import main; main()", *arguments]
     clean = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     return subprocess.run(command, env={**clean, **environment}, capture_output=True, text=True, timeout=60)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from translator.project.draft import draft_path
-from translator.source.module_file import module_of_path
+from gluonize.product.project.output.draft import draft_path
+from gluonize.read.files.modules import module_of_path
 
 
 def package(root: Path) -> Path:

@@ -6,10 +6,10 @@ import stat
 
 import pytest
 
-from translator.project import output_file
-from translator.cli.argv import normalize
-from translator.diagnostics import TranslationError
-from translator.project.output_file import file_stem, launch_stems, write_whole
+from gluonize.diagnostics import TranslationError
+from gluonize.product.cli.edge import normalize
+from gluonize.product.project.output import file
+from gluonize.product.project.output.file import file_stem, launch_stems, write_whole
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch, failure):
     def fail(*_):
         raise failure
 
-    monkeypatch.setattr(output_file.os, "fsync", fail)
+    monkeypatch.setattr(file.os, "fsync", fail)
     with pytest.raises(TranslationError if isinstance(failure, OSError) else KeyboardInterrupt) as caught:
         write_whole(str(path), "new")
     assert path.read_text() == "old" and os.listdir(tmp_path) == ["out.py"]

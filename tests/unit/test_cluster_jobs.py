@@ -10,15 +10,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from translator.cluster import sandbox
-from translator.cluster.sent_job import Answer, Job, Needs
-from translator.cluster.sandbox import run_in_sandbox
-from translator.cluster.version import version
-from translator.cluster.world import Knowledge, content, environment_of
-from translator.diagnostics import Diagnostic, TranslationError
-from translator.request import TranslateRequest
-from translator.source import module_file, package_files
-from translator.source.module_file import find_module, full_search_path, module_of_path, parse_file
+from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.product.cluster import sandbox
+from gluonize.product.cluster.sandbox import run_in_sandbox
+from gluonize.product.cluster.sent_job import Answer, Job, Needs
+from gluonize.product.cluster.version import version
+from gluonize.product.cluster.world import Knowledge, content, environment_of
+from gluonize.read.files import modules, package as package_files
+from gluonize.read.files.modules import find_module, full_search_path, module_of_path, parse_file
+from gluonize.request import TranslateRequest
 
 HERE = __name__
 
@@ -79,14 +79,14 @@ def test_a_job_reads_what_is_where_it_was_asked_for(project, tmp_path, monkeypat
     monkeypatch.setenv("FLEET_OTHER", "of this machine")
     path = str(project / "pkg/a.py")
     expected = reads_all(path) | {"environment": ("asked", None)}
-    before = os.getcwd(), dict(os.environ), module_file._stat, module_file._find_in, package_files._files_below
+    before = os.getcwd(), dict(os.environ), modules._stat, modules._find_in, package_files._files_below
     answer, rounds = until_answered(reads_all, path, base=tmp_path / "worker")
     assert answer.kind == "value" and answer.payload == expected
     assert before == (
         os.getcwd(),
         dict(os.environ),
-        module_file._stat,
-        module_file._find_in,
+        modules._stat,
+        modules._find_in,
         package_files._files_below,
     )
     # The imports of a file are sent with it, so a chain of them is no round each.
@@ -137,7 +137,7 @@ def test_a_worker_reaches_the_shared_cache_with_credentials_of_its_own(project, 
 
 def test_a_worker_does_not_watch_itself_while_its_children_work(monkeypatch):
     distributed = pytest.importorskip("distributed")
-    from translator.cluster import worker_side
+    from gluonize.product.cluster import worker_side
 
     stopped = []
     callbacks = {
@@ -273,14 +273,14 @@ class TestWorker:
     def _pools(self):
         pytest.importorskip("distributed")
         yield
-        from translator.cluster import worker_side
+        from gluonize.product.cluster import worker_side
 
         for pool in worker_side._pools.values():
             pool.kill()
         worker_side._pools.clear()
 
     def answer(self, job: Job) -> Answer:
-        from translator.cluster.worker_side import run_job
+        from gluonize.product.cluster.worker_side import run_job
 
         return pickle.loads(run_job(pickle.dumps(job)))
 
@@ -289,7 +289,7 @@ class TestWorker:
             monkeypatch.delenv(name)
         path = str(project / "pkg/a.py")
         job = sent(parses, path)
-        job = replace(job, function="translator.cluster.small_job:where", args=())
+        job = replace(job, function="gluonize.product.cluster.small_job:where", args=())
         plain, again, other = (
             self.answer(replace(job, switches=switches)).payload for switches in ((), (), (("LLVM_SOMETHING", "1"),))
         )
@@ -302,7 +302,7 @@ class TestWorker:
 
     @pytest.mark.parametrize("signal, kind", [("SIGKILL", "killed"), ("SIGABRT", "refused")])
     def test_a_child_that_dies_costs_its_job(self, project, signal, kind):
-        job = replace(sent(parses, str(project / "pkg/a.py")), function="translator.cluster.small_job:die")
+        job = replace(sent(parses, str(project / "pkg/a.py")), function="gluonize.product.cluster.small_job:die")
         answer = self.answer(replace(job, args=(signal,)))
         assert (
             answer.kind == kind and answer.payload[0].code == "compiler-abort" and signal in answer.payload[0].message
@@ -311,13 +311,15 @@ class TestWorker:
 
     def test_a_memory_limit_holds(self, project):
         path = str(project / "pkg/a.py")
-        job = replace(sent(parses, path), function="translator.cluster.small_job:hold", memory=300_000_000)
+        job = replace(sent(parses, path), function="gluonize.product.cluster.small_job:hold", memory=300_000_000)
         answer = self.answer(replace(job, args=(400_000_000,)))
         assert answer.kind == "refused" and answer.payload[0].code == "compiler-memory"
         assert self.answer(replace(job, args=(4,))).payload == 4
         assert self.answer(replace(job, args=(400_000_000,), memory=0)).payload == 400_000_000
 
     def test_a_time_limit_holds(self, project):
-        job = replace(sent(parses, str(project / "pkg/a.py")), function="translator.cluster.small_job:spin", limit=0.3)
+        job = replace(
+            sent(parses, str(project / "pkg/a.py")), function="gluonize.product.cluster.small_job:spin", limit=0.3
+        )
         answer = self.answer(replace(job, args=(str(project / "pkg/a.py"), 30.0, 1)))
         assert answer.kind == "refused" and answer.payload[0].code == "compiler-timeout"

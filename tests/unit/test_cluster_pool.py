@@ -8,12 +8,12 @@ from concurrent.futures import CancelledError
 
 import pytest
 
-from translator.cluster import pool as pool_module
-from translator.cluster.connection import Connection, Lost, check_address, patience
-from translator.cluster.sent_job import Answer, Needs
-from translator.cluster.pool import ClusterPool
-from translator.cluster.version import version
-from translator.diagnostics import ClusterLost, Diagnostic, InternalError, TranslationError
+from gluonize.diagnostics import ClusterLost, Diagnostic, InternalError, TranslationError
+from gluonize.product.cluster import pool as pool_module
+from gluonize.product.cluster.connection import Connection, Lost, check_address, patience
+from gluonize.product.cluster.pool import ClusterPool
+from gluonize.product.cluster.sent_job import Answer, Needs
+from gluonize.product.cluster.version import version
 
 DIED = (Diagnostic("compiler-abort", "a job killed the compiler with SIGKILL"),)
 

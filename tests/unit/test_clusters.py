@@ -9,23 +9,23 @@ from cluster_sources import SOURCES
 from translation_of import compiled, dedent, launch, tensor, translate, validated
 from triton.experimental.gluon import language as gl
 
-from rules.timing import TIMINGS
-from translator.cycles.assembly import read_program
-from translator.cycles.executed_paths import Step
-from translator.cycles.stream import ARRIVE, ISSUE, MEET, Translator
-from translator.frontend.cluster_rows import column_bits, rows_instead, without_bits
-from translator.layout.constructors import constructor
-from translator.layout.inferred_layouts import from_gluon, infer, to_gluon
-from translator.report.layout_job import drawn_layouts
-from translator.request import TranslateRequest
-from translator.translation import translate_kernel
-from translator.ttgir.cta_parts import stays, within
-from translator.ttgir.attributes import parse_attribute
-from translator.ttgir.layouts import AttributeReader, Blocked, DotOperand, Linear, Slice, Wmma, part_of
-from translator.ttgir.shared_layouts import Padded, SharedLinear, Swizzled, read_shared, slots_bytes
-from translator.validate.cluster_memory import holders
-from translator.validate.stages import translated_stage
-from rules.targets import target as target_row
+from gluonize.decide.layouts.constructors import constructor
+from gluonize.decide.layouts.inferred import from_gluon, infer, to_gluon
+from gluonize.judge.cycles.code.assembly import read_program
+from gluonize.judge.cycles.code.executed_paths import Step
+from gluonize.judge.cycles.code.stream import ARRIVE, ISSUE, MEET, Translator
+from gluonize.judge.machine.memory.cluster import holders
+from gluonize.judge.machine.stages import translated_stage
+from gluonize.product.report.layouts.job import drawn_layouts
+from gluonize.request import TranslateRequest
+from gluonize.rules.targets import target as target_row
+from gluonize.rules.timing import TIMINGS
+from gluonize.trace.model.attributes import parse_attribute
+from gluonize.trace.model.cta_parts import stays, within
+from gluonize.trace.model.layouts import AttributeReader, Blocked, DotOperand, Linear, Slice, Wmma, part_of
+from gluonize.trace.model.shared_layouts import Padded, SharedLinear, Swizzled, read_shared, slots_bytes
+from gluonize.trace.passes.cluster_rows import column_bits, rows_instead, without_bits
+from gluonize.translation import translate_kernel
 
 ROWS, COLUMNS, WHOLE = ((1, 0),), ((0, 1),), ((0, 0),)
 BLOCKED = Blocked((1, 8), (4, 8), (4, 1), (1, 0), ROWS)

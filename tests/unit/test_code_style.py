@@ -6,9 +6,9 @@ from pathlib import Path
 import black
 import pytest
 
-from translator.cli.edge import run
-from translator.diagnostics import TranslationError
-from translator.source.code_style import CodeStyle, style_of
+from gluonize.diagnostics import TranslationError
+from gluonize.product.cli.edge import run
+from gluonize.read.files.style import CodeStyle, style_of
 
 SOURCE = '''"""Adds a row."""
 

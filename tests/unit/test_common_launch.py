@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from translator.source.common_launch import common_launch, differing
-from translator.source.launch_spec import LaunchSpec
+from gluonize.read.spec.common import common_launch, differing
+from gluonize.read.spec.launch import LaunchSpec
 
 
 def launch(stride: int, attrs: dict, **constexprs) -> LaunchSpec:

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from translator.general.converted_texts import in_words_of
-from translator.general.detours import without_detours
-from translator.general.trials import joinable
-from translator.rewrite.emitted import EmittedFunction, EmittedKernel, LaidOut
-from translator.rewrite.gluon_function import parsed
-from translator.ttgir.layouts import Blocked, DotOperand, Mfma
+from gluonize.general.converted_texts import in_words_of
+from gluonize.general.detours import without_detours
+from gluonize.general.launches.trials import joinable
+from gluonize.gluon.function import parsed
+from gluonize.trace.model.layouts import Blocked, DotOperand, Mfma
+from gluonize.write.state.emitted import EmittedFunction, EmittedKernel, LaidOut
 
 ROWS = Blocked((1, 4), (16, 4), (4, 1), (1, 0))
 COLUMNS = Blocked((4, 1), (4, 16), (1, 4), (0, 1))

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from translator.validate.coroutines import Abandoned, Scheduler
+from gluonize.judge.machine.coroutines import Abandoned, Scheduler
 
 
 def ran(count: int, schedule: str, body) -> tuple[list, Scheduler]:

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from rules.targets import TARGETS
-from rules.timing import TIMINGS
-from translator.cycles.analysis import analyze
-from translator.cycles.assembly import read_program
-from translator.cycles.estimate import argument_offsets, argument_words, estimate, tensor_bytes
-from translator.cycles.prediction import Estimate
-from translator.cycles.trips import count_trips
-from translator.source.launch_spec import LaunchSpec
+from gluonize.judge.cycles.analysis import analyze
+from gluonize.judge.cycles.code.assembly import read_program
+from gluonize.judge.cycles.launch.estimate import argument_offsets, argument_words, estimate, tensor_bytes
+from gluonize.judge.cycles.launch.trips import count_trips
+from gluonize.judge.cycles.prediction import Estimate
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.rules.targets import TARGETS
+from gluonize.rules.timing import TIMINGS
 
 # (K + 63) / 64 iterations, none when that is below 1; K is the argument at byte 24.
 LOOP = """

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from rules.targets import TARGETS
-from rules.timing import TIMINGS
-from translator.cycles.analysis import analyze
-from translator.cycles.assembly import Registers, read_program
-from translator.cycles.banks import conflict_factor
-from translator.cycles.matrix import matrix_time
-from translator.cycles.executed_paths import Flow, LoopPath, follow
+from gluonize.judge.cycles.analysis import analyze
+from gluonize.judge.cycles.code.assembly import Registers, read_program
+from gluonize.judge.cycles.code.executed_paths import Flow, LoopPath, follow
+from gluonize.judge.cycles.code.matrix import matrix_time
+from gluonize.judge.cycles.code.stream import conflict_factor
+from gluonize.rules.targets import TARGETS
+from gluonize.rules.timing import TIMINGS
 
 
 def program(text):

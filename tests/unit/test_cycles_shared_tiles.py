@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from rules.targets import TARGETS
-from rules.timing import TIMINGS
-from translator.cycles.analysis import analyze
-from translator.cycles.estimate import estimate
-from translator.cycles.shared_tiles import fetched_bytes
-from translator.cycles.text import estimate_line, fetch_line
-from translator.cycles.traffic import Traffic
-from translator.source.launch_spec import LaunchSpec
-from translator.ttgir.parse import parse_module
+from gluonize.judge.cycles.analysis import analyze
+from gluonize.judge.cycles.launch.estimate import estimate
+from gluonize.judge.cycles.launch.shared_tiles import fetched_bytes
+from gluonize.judge.cycles.text import estimate_line, fetch_line
+from gluonize.judge.cycles.traffic import Traffic
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.rules.targets import TARGETS
+from gluonize.rules.timing import TIMINGS
+from gluonize.trace.model.parse import parse_module
 
 # A product of N tiles of columns, K = 64 in one iteration: 256 rows of A and 256 columns of B.
 KERNEL = """

@@ -7,20 +7,20 @@ from dataclasses import replace
 import pytest
 from cluster_sources import SOURCES
 
-from rules.targets import TARGETS
-from rules.timing import TIMINGS
-from translator.choices.chosen import Choices, choices_of
-from translator.cycles.analysis import analyze
-from translator.cycles.estimate import estimate
-from translator.cycles.prediction import KernelCycles
-from translator.cycles.spread import Spread, iteration_clk, spread
-from translator.cycles.traffic import Traffic, hot_traffic, tile_bytes
-from translator.lowering.worker import WorkerPool
-from translator.optimize.choose import best, try_candidates
-from translator.optimize.cost import cost
-from translator.request import TranslateRequest, as_launched
-from translator.source.launch_spec import LaunchSpec
-from translator.ttgir.parse import parse_module
+from gluonize.decide.choices.chosen import Choices, choices_of
+from gluonize.judge.cycles.analysis import analyze
+from gluonize.judge.cycles.launch.estimate import estimate
+from gluonize.judge.cycles.launch.spread import Spread, iteration_clk, spread
+from gluonize.judge.cycles.prediction import KernelCycles
+from gluonize.judge.cycles.traffic import Traffic, hot_traffic, tile_bytes
+from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.request import TranslateRequest, as_launched
+from gluonize.rules.targets import TARGETS
+from gluonize.rules.timing import TIMINGS
+from gluonize.search.choose import best, try_candidates
+from gluonize.search.cost import cost
+from gluonize.trace.model.parse import parse_module
 
 HEAD = """
 #rows = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0], CGALayout = [[1, 0]]}>

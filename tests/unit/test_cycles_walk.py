@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from rules.targets import TARGETS
-from rules.timing import TIMINGS
-from translator.cycles.assembly import read_program
-from translator.cycles.losses import by_cause, matrix_losses, wave_losses
-from translator.cycles.executed_paths import Step
-from translator.cycles.stream import Translator
-from translator.cycles.steady import walk_loop, walk_once
-from translator.cycles.walk import Deadlock, Wave
+from gluonize.judge.cycles.analysis import walk_loop, walk_once
+from gluonize.judge.cycles.code.assembly import read_program
+from gluonize.judge.cycles.code.executed_paths import Step
+from gluonize.judge.cycles.code.stream import Translator
+from gluonize.judge.cycles.losses import by_cause, matrix_losses, wave_losses
+from gluonize.judge.cycles.walk import Deadlock, Wave
+from gluonize.rules.targets import TARGETS
+from gluonize.rules.timing import TIMINGS
 
 # What the answers below are made of; a change of a constant must not change what is tested.
 CDNA = replace(

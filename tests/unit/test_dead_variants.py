@@ -2,10 +2,10 @@
 
 import pytest
 
-from translator.layout.names import Variant
-from translator.rewrite.dead_variants import without_dead_variants
-from translator.rewrite.gluon_function import parsed
-from translator.ttgir.layouts import Blocked
+from gluonize.decide.layouts.names import Variant
+from gluonize.gluon.function import parsed
+from gluonize.trace.model.layouts import Blocked
+from gluonize.write.function.dead_variants import without_dead_variants
 
 V = "__variant_1_full_of_p__end__"
 W = "__variant_2_full_of_p__end__"

@@ -6,19 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from translator.diagnostics import TranslationError
-from translator.facts.reading import read_function
-from translator.frontend.trace import TensorFact
-from translator.kernel import kernel_facts
-from translator.layout.demands import Round, Wanted
-from translator.memory.traced_launch import trace_launch
-from translator.rewrite import accesses, demand_walk
-from translator.rewrite.function_rewriter import FunctionRewriter
-from translator.rewrite.relations import operand_layout, sliced
-from translator.rewrite.unit import Unit
-from translator.source.launch_spec import LaunchSpec
-from translator.source.load import load_for_launch
-from translator.ttgir.layouts import Blocked, Slice
+from gluonize.decide.layouts.demands import Round, Wanted
+from gluonize.decide.readback.traced_launch import trace_launch
+from gluonize.diagnostics import TranslationError
+from gluonize.facts.reading import read_function
+from gluonize.loops.kernel import kernel_facts
+from gluonize.read.kernels.load import load_for_launch
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.trace.front.trace import TensorFact
+from gluonize.trace.model.layouts import Blocked, Slice
+from gluonize.write.accesses import accesses
+from gluonize.write.function.rewriter import FunctionRewriter
+from gluonize.write.layouts import demand_walk
+from gluonize.write.state.relations import operand_layout, sliced
+from gluonize.write.state.unit import Unit
 
 ROWS = Blocked((1, 4), (8, 8), (4, 1), (1, 0))
 HEAD = """

@@ -2,11 +2,11 @@
 
 import pytest
 
-from translator.diagnostics import TranslationError
-from translator.frontend.judge import FrontEndJudge
-from translator.source.derive.derivation import derive_kernel, launchable_kernels
-from translator.source.derive.set_options import parse_settings, settings_for
-from translator.source.derive.launch_verdict import Verdict
+from gluonize.diagnostics import TranslationError
+from gluonize.read.launches.derive.derivation import derive_kernel, launchable_kernels
+from gluonize.read.launches.derive.set_options import parse_settings, settings_for
+from gluonize.read.launches.derive.verdict import Verdict
+from gluonize.trace.acceptance import FrontEndJudge
 
 HEAD = "import torch\nimport triton\nimport triton.language as tl\nopen('executed', 'w')\nraise SystemExit\n"
 
@@ -244,7 +244,7 @@ def test_a_dtype_can_be_set_by_any_spelling(tmp_path):
 
 def test_a_front_end_that_dies_costs_one_question(tmp_path):
     found = derive(tmp_path, ROW)
-    from translator.source.load import load_kernel
+    from gluonize.read.kernels.load import load_kernel
 
     loaded = load_kernel(str(tmp_path / "m.py"), "k", globals={}, search_path=[])
     with FrontEndJudge(loaded, "gfx950") as judge:

@@ -5,9 +5,9 @@ import json
 import pytest
 from translation_of import TWICE_AND_THRICE
 
-from translator.frontend.judge import FrontEndJudge
-from translator.source.derive.derivation import derive_kernel
-from translator.source.derive.set_options import parse_settings, settings_for
+from gluonize.read.launches.derive.derivation import derive_kernel
+from gluonize.read.launches.derive.set_options import parse_settings, settings_for
+from gluonize.trace.acceptance import FrontEndJudge
 
 HEAD = """
 import torch

@@ -2,10 +2,10 @@
 
 import pytest
 
-from translator.diagnostics import TranslationError
-from translator.frontend.judge import FrontEndJudge
-from translator.source.derive.derivation import derive_kernel
-from translator.source.derive.set_options import parse_settings, settings_for
+from gluonize.diagnostics import TranslationError
+from gluonize.read.launches.derive.derivation import derive_kernel
+from gluonize.read.launches.derive.set_options import parse_settings, settings_for
+from gluonize.trace.acceptance import FrontEndJudge
 
 HEAD = "import functools\nimport torch\nimport triton\nimport triton.language as tl\nraise SystemExit\n"
 

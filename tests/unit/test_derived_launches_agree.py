@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from translation_of import dedent
 
-from translator.frontend.judge import FrontEndJudge
-from translator.source.derive.derivation import derive_kernel
-from translator.source.launch_spec import LaunchSpec
-from translator.source.spec_values import decode_value
+from gluonize.read.evaluate.spec_values import decode_value
+from gluonize.read.launches.derive.derivation import derive_kernel
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.trace.acceptance import FrontEndJudge
 
 HEAD = "import torch\nimport triton\nimport triton.language as tl\n\n\n"
 KERNEL = dedent("""

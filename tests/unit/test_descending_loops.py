@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from translation_of import dedent
 
-from translator.lowering.worker import WorkerPool
-from translator.request import TranslateRequest
-from translator.source.launch_spec import LaunchSpec
+from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.request import TranslateRequest
 
 SOURCE = dedent("""
     import triton
@@ -48,13 +48,11 @@ def answer(pool, folder: Path, target: str, stages: int, before: str = "", after
     spec = LaunchSpec(
         "t", "kernel", str(source), SIGNATURE, {"B": 32}, attrs, options, (PROGRAMS,), values=values
     )  # fmt: skip
-    result = pool.call(
-        "translator.translation:translate_kernel", TranslateRequest(str(source), target, launches=(spec,))
-    )
+    result = pool.call("gluonize.translation:translate_kernel", TranslateRequest(str(source), target, launches=(spec,)))
     assert result.text is not None and "NUM_BUFFERS" in result.text, result
     assert before in result.text, result.text
     output.write_text(result.text.replace(before, after) if before else result.text)
-    return pool.call("translator.validate:validate_launch", str(source), str(output), spec, target)
+    return pool.call("gluonize.judge.verdict:validate_launch", str(source), str(output), spec, target)
 
 
 @pytest.mark.parametrize("stages", [2, 3])

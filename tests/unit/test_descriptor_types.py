@@ -2,7 +2,7 @@
 
 import pytest
 
-from translator.source.descriptor_types import DescriptorType, descriptor_type
+from gluonize.read.spec.descriptors import DescriptorType, descriptor_type
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from translator.cli.edge import run
-from translator.device.expected import expected_tensors
-from translator.source.launch_spec import LaunchSpec
-from translator.validate.stages import source_stage
+from gluonize.judge.device.bundles.expected import expected_tensors
+from gluonize.judge.machine.stages import source_stage
+from gluonize.product.cli.edge import run
+from gluonize.read.spec.launch import LaunchSpec
 
 SOURCE = """
 import triton

@@ -11,14 +11,14 @@ import pytest
 from cluster_sources import SOURCES
 from translation_of import translate
 
-from translator.device.build import BundleRequest, build_bundle
-from translator.device.refusal import Refused
-from translator.device.retarget import retarget
-from translator.lowering.worker import WorkerPool
-from translator.validate.run import validate_pair
-from translator.validate.stages import source_stage, translated_stage
+from gluonize.judge.device.bundles.build import BundleRequest, build_bundle
+from gluonize.judge.device.refusal import Refused
+from gluonize.judge.device.retarget.retarget import retarget
+from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.judge.machine.stages import source_stage, translated_stage
+from gluonize.judge.verdict.run import validate_pair
 
-CUDA = "translator.device.build_jobs:compile_cuda"
+CUDA = "gluonize.judge.device.bundles.jobs:compile_cuda"
 # Without products, reduced in each workgroup, with multicasts, and with tiles that descriptors copy in and out.
 SOME = ("elementwise", "softmax", "sum of all", "matmul", "attention", "matmul with descriptors")
 

@@ -4,9 +4,9 @@ import struct
 
 import pytest
 
-from translator.device import code_object
-from translator.device.refusal import Refused
-from translator.lowering.worker import WorkerPool
+from gluonize.judge.device import code_object
+from gluonize.judge.device.refusal import Refused
+from gluonize.judge.lower.children.worker import WorkerPool
 
 ARGUMENTS = [{"name": "out", "kind": "tensor", "size": 8}, {"name": "limit", "kind": "scalar", "size": 4}]
 
@@ -15,7 +15,9 @@ ARGUMENTS = [{"name": "out", "kind": "tensor", "size": 8}, {"name": "limit", "ki
 def built():
     """target -> the poison kernel for it: two parameters, dynamic LDS."""
     with WorkerPool(1) as pool:
-        return {t: pool.call("translator.device.build_jobs:compile_poison", "hsaco", t) for t in ("gfx942", "gfx1100")}
+        return {
+            t: pool.call("gluonize.judge.device.bundles.jobs:compile_poison", "hsaco", t) for t in ("gfx942", "gfx1100")
+        }
 
 
 @pytest.mark.parametrize("target, lanes", [("gfx942", 64), ("gfx1100", 32)])

@@ -5,10 +5,10 @@ import random
 
 import pytest
 
-from translator.device import encodings
-from translator.device.encodings import blocked_text, narrow_blocked, narrow_linear
-from translator.device.refusal import Refused
-from translator.ttgir.attributes import parse_attribute
+from gluonize.judge.device.refusal import Refused
+from gluonize.judge.device.retarget import encodings
+from gluonize.judge.device.retarget.encodings import blocked_text, narrow_blocked, narrow_linear
+from gluonize.trace.model.attributes import parse_attribute
 
 NAMES = ("sizePerThread", "threadsPerWarp", "warpsPerCTA", "order")
 

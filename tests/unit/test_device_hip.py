@@ -8,7 +8,7 @@ import json
 import pytest
 
 from device_fake_driver import build_fake_driver
-from translator.cli.edge import run
+from gluonize.product.cli.edge import run
 
 SOURCE = """
 import triton
@@ -124,7 +124,7 @@ def test_a_bundle_made_elsewhere_runs_here(folder, capsys):
 
 
 def test_matrix_products_are_reckoned_in_tflops():
-    from translator.cli.bench_command import line, times
+    from gluonize.product.cli.running.bench import line, times
 
     codes = [
         {"of": of, "microseconds": {"median": m, "least": m, "most": m, "samples": 9}}

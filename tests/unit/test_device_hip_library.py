@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from translator.device import gpu_driver, runner
+from gluonize.judge.device import gpu_driver, runner
 
 HEADER = Path("/usr/include/hip/hip_runtime_api.h")
 HIP_CALLS = [name for name in gpu_driver.ARGUMENTS if name != "FuncSetAttribute"]

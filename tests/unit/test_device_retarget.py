@@ -5,23 +5,23 @@ from pathlib import Path
 
 import pytest
 
-from translator.device import tdm_copies
-from translator.device.expected import expected_tensors
-from translator.device.planted import planted_bugs
-from translator.device.refusal import Refused
-from translator.device.retarget import _copies_arrive, _State, retarget
-from translator.diagnostics import TranslationError
-from translator.lowering.worker import WorkerPool
-from translator.source.launch_spec import LaunchSpec, read_launches
-from translator.ttgir.parse import parse_module, parse_op
-from translator.validate.run import validate_pair
-from translator.validate.stages import source_stage, translated_stage
+from gluonize.diagnostics import TranslationError
+from gluonize.judge.device.bundles.expected import expected_tensors
+from gluonize.judge.device.bundles.planted import planted_bugs
+from gluonize.judge.device.refusal import Refused
+from gluonize.judge.device.retarget import tdm_copies
+from gluonize.judge.device.retarget.retarget import _State, _copies_arrive, retarget
+from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.judge.machine.stages import source_stage, translated_stage
+from gluonize.judge.verdict.run import validate_pair
+from gluonize.read.spec.launch import LaunchSpec, read_launches
+from gluonize.trace.model.parse import parse_module, parse_op
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "validate"))
 from planted import KERNELS, matmul_launch, source  # noqa: E402
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
-CUDA = "translator.device.build_jobs:compile_cuda"
+CUDA = "gluonize.judge.device.bundles.jobs:compile_cuda"
 SIZE = (272, 208, 208)
 HAND = {
     "matmul_gfx942": "gfx942",

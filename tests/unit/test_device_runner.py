@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from device_fake_driver import build_fake_driver
-from translator.device import gpu_driver, runner
-from translator.device.bundle import Code, write_bundle
-from translator.device.expected import ExpectedTensor
+from gluonize.judge.device import gpu_driver, runner
+from gluonize.judge.device.bundles.bundle import Code, write_bundle
+from gluonize.judge.device.bundles.expected import ExpectedTensor
 
 COUNT, ROOM = 8, 12
 APIS = ("hip", "cuda")
@@ -216,12 +216,12 @@ def test_imports_of_what_travels_in_bundles(module):
     tree = ast.parse(Path(module.__file__).read_text())
     names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert names - {"__future__", "numpy", "gpu_driver", "translator.device.gpu_driver"} <= sys.stdlib_module_names
+    assert names - {"__future__", "numpy", "gpu_driver", "gluonize.judge.device.gpu_driver"} <= sys.stdlib_module_names
 
 
 @pytest.mark.parametrize("element", ["bf16", "f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ"])
 def test_decoding_equals_the_reference_machine(element):
-    from translator.validate.dtypes import decode, stored
+    from gluonize.judge.machine.dtypes import decode, stored
 
     codes = np.arange(65536 if element == "bf16" else 256).astype(stored(element))
     np.testing.assert_array_equal(runner.decode(codes, element), np.asarray(decode(codes, element), np.float64))

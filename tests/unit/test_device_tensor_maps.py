@@ -12,13 +12,13 @@ import pytest
 
 from device_fake_driver import build_fake_driver
 
-from translator.device.build import BundleRequest, build_bundle
-from translator.device.gpu_driver import Driver
-from translator.device.refusal import Refused
-from translator.device.tensor_maps import with_maps
-from translator.lowering.worker import WorkerPool
-from translator.request import TranslateRequest
-from translator.source.launch_spec import read_launches
+from gluonize.judge.device.bundles.build import BundleRequest, build_bundle
+from gluonize.judge.device.gpu_driver import Driver
+from gluonize.judge.device.refusal import Refused
+from gluonize.judge.device.tensor_maps import with_maps
+from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.read.spec.launch import read_launches
+from gluonize.request import TranslateRequest
 
 POINTER = {"name": "n", "kind": "scalar", "bytes": "00", "size": 4}
 DESCRIPTOR = {
@@ -71,7 +71,7 @@ def test_a_bundle_has_the_source_as_it_is(tmp_path):
     (spec,) = [s for s in read_launches(str(folder / "launches.json")) if s.id == "hopper/transpose"]
     with WorkerPool(1, timeout=120) as pool:
         request = TranslateRequest(source=source, target="gfx950", launches=(spec,))
-        result = pool.call("translator.translation:translate_kernel", request, what="translating")
+        result = pool.call("gluonize.translation:translate_kernel", request, what="translating")
         output = tmp_path / "out.py"
         output.write_text(result.text)
         built = build_bundle(pool, BundleRequest(source, str(output), spec, "gfx950", "cuda"))

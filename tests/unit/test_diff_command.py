@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from translator.cli.edge import run
+from gluonize.product.cli.edge import run
 
 from test_explain import LAUNCH, SOURCE
 
@@ -181,7 +181,7 @@ def test_report_compares_with_upstream_where_it_accepts_the_kernel(folder):
 
 def test_help_stays_fast():
     """The reviewing commands import nothing when the command line is only read."""
-    script = "import sys, translator.cli.app; print([m for m in sys.modules if m.startswith('translator.report') or m == 'triton'])"
+    script = "import sys, gluonize.product.cli.app; print([m for m in sys.modules if m.startswith('gluonize.product.report') or m == 'triton'])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -6,13 +6,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from translator.facts.obligations import Obligation
-from translator.general.box import Region
-from translator.general.either_moves import Moving, moving_bases, with_either
-from translator.layout.size_range import SizeRange
-from translator.rewrite.emitted import EmittedFunction, EmittedKernel, LaidOut
-from translator.rewrite.gluon_function import parsed
-from translator.rewrite.unit import Record, Synthesized
+from gluonize.decide.layouts.size_range import SizeRange
+from gluonize.facts.obligations import Obligation
+from gluonize.general.box import Region
+from gluonize.general.either_moves import Moving, moving_bases, with_either
+from gluonize.gluon.function import parsed
+from gluonize.write.state.emitted import EmittedFunction, EmittedKernel, LaidOut
+from gluonize.write.state.unit import Record, Synthesized
 
 BASE = """def kernel(x_ptr, K, stride, BLOCK):
     x_base = x_ptr

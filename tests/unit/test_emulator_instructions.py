@@ -6,11 +6,20 @@ import struct
 import numpy as np
 import pytest
 
-from translator.emulator import buffers, global_atomics, half_reads, high_halves, lane_moves, mfma, swaps, transposed
-from translator.emulator.atomics import ATOMICS
-from translator.emulator.buffers import CDNA, RDNA3, Access
-from translator.emulator.lanes import EXEC, FIRST_VECTOR, PC, SCALARS, VECTORS, Lanes
-from translator.emulator.mfma import Operand, Product
+from gluonize.judge.emulator.instructions import (
+    buffers,
+    global_atomics,
+    half_reads,
+    high_halves,
+    lane_moves,
+    mfma,
+    swaps,
+    transposed,
+)
+from gluonize.judge.emulator.instructions.atomics import ATOMICS
+from gluonize.judge.emulator.instructions.buffers import CDNA, RDNA3, Access
+from gluonize.judge.emulator.instructions.lanes import EXEC, FIRST_VECTOR, PC, SCALARS, VECTORS, Lanes
+from gluonize.judge.emulator.instructions.mfma import Operand, Product
 
 SEED = 7
 

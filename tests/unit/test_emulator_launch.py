@@ -8,24 +8,24 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from translator.cli import validate
-from translator.cli.edge import run
-from translator.device import code_object
-from translator.device.code_object import KernelObject
-from translator.device.refusal import Refused
-from translator.diagnostics import TranslationError
-from translator.emulator.checkout import NEEDED, TRIED, VARIABLE, check_target, find_checkout
-from translator.emulator.kernarg import Pointer, pack
-from translator.emulator.observer import EmulatedLaunch
-from translator.emulator.emulator_request import Done, Stopped
-from translator.emulator.sides import UNREAD, end_of, start_of
-from translator.emulator.run_verdict import SideResult, judge
-from translator.lowering.worker import WorkerPool
-from translator.validate.compare import TensorComparison
-from translator.validate.inputs import Inputs, Tensor
-from translator.validate.memory import Memory
-from translator.validate.pair import SourceRun
-from translator.validate.sparse import Pages
+from gluonize.diagnostics import TranslationError
+from gluonize.judge.device import code_object
+from gluonize.judge.device.code_object import KernelObject
+from gluonize.judge.device.refusal import Refused
+from gluonize.judge.emulator.checkout import NEEDED, TRIED, VARIABLE, check_target, find_checkout
+from gluonize.judge.emulator.kernarg import Pointer, pack
+from gluonize.judge.emulator.observer import EmulatedLaunch
+from gluonize.judge.emulator.request import Done, Stopped
+from gluonize.judge.emulator.sides import UNREAD, end_of, start_of
+from gluonize.judge.emulator.verdict import SideResult, judge
+from gluonize.judge.inputs.inputs import Inputs, Tensor
+from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.judge.machine.memory.guarded import Memory
+from gluonize.judge.machine.memory.sparse import Pages
+from gluonize.judge.verdict.compare import TensorComparison
+from gluonize.judge.verdict.pair import SourceRun
+from gluonize.product.cli.edge import run
+from gluonize.product.cli.running import validate
 
 from emulator_stand_in import build_checkout
 
@@ -58,7 +58,7 @@ def test_hidden_arguments_say_how_large_the_launch_is():
 @pytest.fixture(scope="module")
 def built():
     with WorkerPool(1) as pool:
-        return pool.call("translator.device.build_jobs:compile_poison", "hsaco", "gfx942")
+        return pool.call("gluonize.judge.device.bundles.jobs:compile_poison", "hsaco", "gfx942")
 
 
 def test_what_is_loaded_has_the_first_instruction(built):

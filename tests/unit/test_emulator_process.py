@@ -6,12 +6,12 @@ import struct
 import pytest
 
 from emulator_stand_in import ADD, BARRIER, EMULATOR, END, JUMP, LACKING, STORE, WAIT, build_checkout, code
-from translator.device.code_object import Segment
-from translator.emulator import registers
-from translator.emulator.checkout import TRIED
-from translator.emulator.kernarg import Kernarg, Pointer
-from translator.emulator.emulator_request import Done, Run, Stopped
-from translator.emulator.emulator_session import Session
+from gluonize.judge.device.code_object import Segment
+from gluonize.judge.emulator import registers
+from gluonize.judge.emulator.checkout import TRIED
+from gluonize.judge.emulator.kernarg import Kernarg, Pointer
+from gluonize.judge.emulator.request import Done, Run, Stopped
+from gluonize.judge.emulator.session import Session
 
 KERNARG_POINTER = 1 << 3  # kernel_code_properties
 

@@ -52,7 +52,7 @@ def test_equal_sums_are_made_in_one_layout(tmp_path):
 def test_what_differs_is_made_at_its_own_place(tmp_path, monkeypatch, change):
     """Without Triton's place for the second sum it would be made where its operands lie."""
     found = sums(tmp_path, **change)
-    monkeypatch.setattr("translator.facts.equal.equal_expressions", lambda rw: {})
+    monkeypatch.setattr("gluonize.facts.variables.equal.equal_expressions", lambda rw: {})
     assert sums(tmp_path, **change) == found
 
 

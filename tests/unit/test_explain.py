@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from translator.cli.edge import run
+from gluonize.product.cli.edge import run
 
 LAUNCH = {
     "id": "scale",

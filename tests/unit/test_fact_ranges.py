@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from translator.facts import ranges
-from translator.facts.ranges import CONCRETE, TRANSFER, IntType, Range, absolute, converted, counted, summed
+from gluonize.facts.integers import ranges
+from gluonize.facts.integers.ranges import CONCRETE, TRANSFER, IntType, Range, absolute, converted, counted, summed
 
 SIGNS = pytest.mark.parametrize("signed", [True, False], ids=["signed", "unsigned"])
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from translation_of import dedent, launch, tensor, translate
 
-from translator.validate import validate_launch
+from gluonize.judge.verdict import validate_launch
 
 SOURCE = """
     import triton

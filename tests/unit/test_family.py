@@ -9,13 +9,12 @@ import pytest
 from slow_rows import slow_but
 
 from translation_of import TARGET, TWICE_AND_THRICE, compiled, dedent, launch, tensor, translate, validated
-from translator.diagnostics import TranslationError
-from translator.rewrite import contracts
-from translator.rewrite.configuration import Configuration, Key
-from translator.rewrite.gluon_function import parsed
-from translator.rewrite.merge import merge as merged_functions
-from translator.rewrite.merge import name_of
-from translator.validate import validate_launch
+from gluonize.diagnostics import TranslationError
+from gluonize.gluon.function import parsed
+from gluonize.judge.verdict import validate_launch
+from gluonize.write.contracts import contracts
+from gluonize.write.contracts.configuration import Configuration, Key
+from gluonize.write.function.merge import merge as merged_functions, name_of
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n"
 COPY = HEAD + dedent("""

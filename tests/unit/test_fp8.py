@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from translation_of import compiled, dedent, launch, tensor, translate, validated
 
-from translator.diagnostics import TranslationError
-from translator.lowering.jobs import lower_file
-from translator.validate import validate_launch
+from gluonize.diagnostics import TranslationError
+from gluonize.judge.lower.jobs import lower_file
+from gluonize.judge.verdict import validate_launch
 
 WIDEN = dedent("""
     import triton

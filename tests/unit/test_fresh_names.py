@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from types import SimpleNamespace
 
-from translator.rewrite.fresh_names import FreshNames, LoopNames
+from gluonize.write.state.fresh_names import FreshNames, LoopNames
 
 LOOPS = ast.parse("""
 for i in range(n):

@@ -12,15 +12,15 @@ import typer
 from slow_rows import slow_but
 
 from translation_of import TARGET, compiled, launch, translate
-from translator.diagnostics import TranslationError
-from translator.general.box import Region, largest_box, neighbours
-from translator.general.general_kernels import general_layouts
-from translator.general.trials import Trials
-from translator.layout.constructors import constructor
-from translator.layout.size_range import RatioBound, SizeRange, in_words
-from translator.source.launch_spec import LaunchSpec
-from translator.ttgir.layouts import Mfma
-from translator.validate import validate_launch
+from gluonize.decide.layouts.constructors import constructor
+from gluonize.decide.layouts.size_range import RatioBound, SizeRange, in_words
+from gluonize.diagnostics import TranslationError
+from gluonize.general.box import Region, largest_box, neighbours
+from gluonize.general.general_kernels import general_layouts
+from gluonize.general.launches.trials import Trials
+from gluonize.judge.verdict import validate_launch
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.trace.model.layouts import Mfma
 
 SCALE = """import triton
 import triton.language as tl
@@ -97,7 +97,7 @@ def test_a_formula_is_that_of_the_translation_for_its_own_sizes(tmp_path, monkey
         found.append(general_layouts(*arguments))
         return found[-1]
 
-    monkeypatch.setattr("translator.general.general_versions.general_layouts", noted)
+    monkeypatch.setattr("gluonize.general.general_versions.general_layouts", noted)
     made(tmp_path, launch("rows", ROWS, {"M": 16, "N": 64}, warps=4))
     ((region, every),) = found
     made_general = next(iter(every.values()))
@@ -135,7 +135,7 @@ def test_a_name_of_the_source_is_left_to_it(tmp_path):
 
 @pytest.mark.slow
 def test_without_a_formula_the_launches_are_those_given(tmp_path, monkeypatch):
-    monkeypatch.setattr("translator.general.rules.parametric", lambda samples: None)
+    monkeypatch.setattr("gluonize.general.rules.search.parametric", lambda samples: None)
     result = made(tmp_path, scale())
     assert "num_warps=4" in result.text and "max(" not in result.text
     (note,) = [note for note in result.notes if "holds for" in note]
@@ -215,7 +215,7 @@ def test_warps_of_a_product_follow_its_tile(tmp_path):
 @pytest.mark.slow
 def test_where_formulas_give_no_layout_the_kernel_is_translated(tmp_path, monkeypatch):
     """Formulas that fit the neighbours and share out too few warps elsewhere are found anew, with what was missing."""
-    from translator.general import sampled_layouts
+    from gluonize.general.rules import sampled as sampled_layouts
 
     asked = []
     real = sampled_layouts.is_complete
@@ -230,11 +230,11 @@ def test_where_formulas_give_no_layout_the_kernel_is_translated(tmp_path, monkey
 
 
 def test_what_is_said_of_several_layouts_in_a_row_is_said_once():
-    from translator.layout.constructors import Called
-    from translator.rewrite.emitted import LaidOut
-    from translator.rewrite.gluon_function import parsed
-    from translator.rewrite.layout_constants import with_constants
-    from translator.ttgir.layouts import Blocked
+    from gluonize.decide.layouts.constructors import Called
+    from gluonize.write.state.emitted import LaidOut
+    from gluonize.gluon.function import parsed
+    from gluonize.write.function.layout_constants import with_constants
+    from gluonize.trace.model.layouts import Blocked
 
     function = parsed("def kernel(x):\n    gl.store(x, 1)\n")
     called = tuple(
@@ -247,7 +247,7 @@ def test_what_is_said_of_several_layouts_in_a_row_is_said_once():
 
 
 def test_ranges_are_told_from_bounds():
-    from translator.rewrite.contracts import within
+    from gluonize.write.contracts.contracts import within
 
     sizes = SizeRange("M", 16, 64), SizeRange("num_warps", 4, 4)
     assert within("kernel", sizes)[0].startswith("gl.static_assert(16 <= M <= 64 and gl.num_warps() == 4, ")
@@ -285,14 +285,14 @@ def test_the_largest_box_has_only_good_points():
 @pytest.mark.slow
 def test_a_wrong_formula_ends_the_range(tmp_path, monkeypatch):
     """A range is not extended beyond what translations for its corners agree with."""
-    from translator.general import rules
+    from gluonize.general.rules import search
 
-    real = rules.Fitting.gives
+    real = search.Fitting.gives
 
     def up_to_2048(fitting, layout, name, samples=None):
         return real(fitting, layout, name, samples) and all(sample.sizes["BLOCK"] <= 2048 for sample in fitting.samples)
 
-    monkeypatch.setattr(rules.Fitting, "gives", up_to_2048)
+    monkeypatch.setattr(search.Fitting, "gives", up_to_2048)
     result = made(tmp_path, scale())
     assert any("BLOCK 8 to 2048" in note for note in result.notes), result.notes
 
@@ -326,17 +326,17 @@ def test_a_size_of_which_bounds_speak_is_told_though_it_has_one_value(tmp_path, 
         region, found = general_layouts(*arguments)
         return replace(region, bounds=(bound,)), found
 
-    monkeypatch.setattr("translator.general.other_texts.MOST_TEXTS", 0)
+    monkeypatch.setattr("gluonize.general.other_texts.MOST_TEXTS", 0)
 
     monkeypatch.setattr(Trials, "at", with_four_warps)
-    monkeypatch.setattr("translator.general.general_versions.general_layouts", bounded)
+    monkeypatch.setattr("gluonize.general.general_versions.general_layouts", bounded)
     (note,) = [note for note in made(tmp_path, scale()).notes if "holds for" in note]
     assert "num_warps=4, BLOCK >= 32 * num_warps" in note, note
 
 
 def test_it_is_recorded_as_an_option():
-    from translator.project.cached_translation import request_options, with_options
-    from translator.request import TranslateRequest
+    from gluonize.product.project.cache.translation import request_options, with_options
+    from gluonize.request import TranslateRequest
 
     plain = TranslateRequest("kernel.py", TARGET)
     words = request_options(replace(plain, general=True), "kernel_gfx942.py")
@@ -347,7 +347,7 @@ def test_it_is_recorded_as_an_option():
     "words, is_general", [((), False), (("--exact",), False), (("--general", "--exact"), False), (("--general",), True)]
 )
 def test_exact_is_the_name_of_what_is_written_without_it(words, is_general):
-    from translator.cli.translate_app import translate as command
+    from gluonize.product.cli.apps.translate import translate as command
 
     app = typer.Typer()
     app.command()(command)
@@ -356,9 +356,9 @@ def test_exact_is_the_name_of_what_is_written_without_it(words, is_general):
 
 
 def test_greatest_sizes_that_fit_neither_are_no_refusal():
-    from translator.diagnostics import Diagnostic
-    from translator.project.translate_run import CheckedLaunch, _passed_over
-    from translator.request import LaunchOutcome, TranslateRequest
+    from gluonize.diagnostics import Diagnostic
+    from gluonize.product.project.translate.run import CheckedLaunch, _passed_over
+    from gluonize.request import LaunchOutcome, TranslateRequest
 
     own, most = scale(), replace(scale(), id="scale with BLOCK=65536, num_warps=16")
     checked = [
@@ -373,8 +373,8 @@ def test_greatest_sizes_that_fit_neither_are_no_refusal():
 
 def test_an_instruction_that_no_translation_has_is_a_doubt(monkeypatch):
     """A rule may give a matrix instruction that the target lacks, at sizes that nothing was compared at."""
-    from translator.general import sampled_layouts
-    from translator.general.sampled_layouts import SampledLayouts
+    from gluonize.general.rules import sampled as sampled_layouts
+    from gluonize.general.rules.sampled import SampledLayouts
 
     trials = SimpleNamespace(given=[None], found={}, sizes=lambda _: {})
     sampled = SampledLayouts(trials, ("M",), 64)
@@ -403,8 +403,8 @@ def scattered(x_ptr, rows_ptr, out_ptr, n, stride: tl.constexpr, M: tl.constexpr
 @pytest.mark.slow
 def test_of_indices_made_of_a_loaded_row_the_row_is_moved(tmp_path, monkeypatch):
     """A tile of indices would take LDS for all of its elements, which sizes that the kernel holds for may not have."""
-    monkeypatch.setattr("translator.general.general_kernels.EXTENSIONS", 0)
-    monkeypatch.setattr("translator.general.other_texts.MOST_TEXTS", 0)
+    monkeypatch.setattr("gluonize.general.general_kernels.EXTENSIONS", 0)
+    monkeypatch.setattr("gluonize.general.other_texts.MOST_TEXTS", 0)
     signature = {"x_ptr": "*bf16", "rows_ptr": "*i64", "out_ptr": "*bf16", "n": "i32"}
     spec = launch("scattered", signature, {"stride": 512, "M": 128, "N": 128})
     text = translate(tmp_path, SCATTERED, spec, target="gfx950", general=True).text

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from translation_of import launch, tensor, translate
-from translator.facts.given_launches import given_numbers
-from translator.facts.host_bounds import Condition, argument, plus, programs, times
+from gluonize.facts.integers.given_launches import given_numbers
+from gluonize.facts.integers.host_bounds import Condition, argument, plus, programs, times
 
 OFFSET = """import triton
 import triton.language as tl

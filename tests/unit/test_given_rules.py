@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from rules.given import rules_with
-from rules.targets import target
-from translator.diagnostics import TranslationError
-from translator.lowering.worker import WorkerPool
-from translator.request import TranslateRequest
-from translator.source.launch_spec import parse_launches
+from gluonize.diagnostics import TranslationError
+from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.read.spec.launch import parse_launches
+from gluonize.request import TranslateRequest
+from gluonize.rules.given import rules_with
+from gluonize.rules.targets import target
 
 LIBRARY = """
 import triton
@@ -70,7 +70,7 @@ def lines(pool: WorkerPool, folder: Path, call: str, rule: str) -> str:
         search_path=(str(folder),),
         rules=(str(folder / "rules.toml"),),
     )
-    result = pool.call("translator.translation:translate_kernel", request)
+    result = pool.call("gluonize.translation:translate_kernel", request)
     assert result.status == "translated", result
     return next(line.strip() for line in result.text.splitlines() if line.strip().startswith("y = "))
 

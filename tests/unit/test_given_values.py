@@ -2,8 +2,8 @@
 
 import pytest
 
-from translator.diagnostics import TranslationError
-from translator.source.launch_spec import parse_launches
+from gluonize.diagnostics import TranslationError
+from gluonize.read.spec.launch import parse_launches
 
 LAUNCH = {"kernel": "k", "signature": {"x_ptr": "*fp16", "pair": ["*fp32", "i32"], "d": "tensordesc<fp16[8, 8]>"}}
 WHOLE = {"shape": [4, 8], "stride": [8, 1], "storage": 32, "offset": 0, "dtype": ""}

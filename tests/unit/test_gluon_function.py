@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from translator.layout.names import LayoutNames
-from translator.rewrite.gluon_function import parsed, statements
-from translator.rewrite.long_lines import with_long_lines_wrapped
-from translator.rewrite.tree_walk import dotted, names, same, stores, walk
-from translator.ttgir.layouts import Blocked, Slice
+from gluonize.decide.layouts.names import LayoutNames
+from gluonize.gluon.function import parsed, statements
+from gluonize.gluon.long_lines import with_long_lines_wrapped
+from gluonize.gluon.walk import dotted, names, same, stores, walk
+from gluonize.trace.model.layouts import Blocked, Slice
 
 TEXT = '''def k(a, b=f(a), *, c: gl.constexpr = 2,  # of c
       d: gl.constexpr = 3,

@@ -7,12 +7,12 @@ from textwrap import dedent
 
 import pytest
 
-from translator.diagnostics import TranslationError
-from translator.frontend.offline import gpu_target
-from translator.source.host_objects import record_fields
-from translator.source.launch_spec import parse_launches
-from translator.source.load import load_kernel
-from translator.source.spec_values import decode_value, encode_value, value_problem
+from gluonize.diagnostics import TranslationError
+from gluonize.read.evaluate.host_objects import record_fields
+from gluonize.read.evaluate.spec_values import decode_value, encode_value, value_problem
+from gluonize.read.kernels.load import load_kernel
+from gluonize.read.spec.launch import parse_launches
+from gluonize.trace.front.offline import gpu_target
 
 SCHEDULERS = """
     from triton.experimental import gluon

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from translator.gluon.holes import MARKS, Holes
-from translator.gluon.printer import lines, printed
-from translator.gluon.tree import (
+from gluonize.gluon.holes import MARKS, Holes
+from gluonize.gluon.nodes import (
     ONE,
     Assign,
     Authored,
@@ -43,7 +42,8 @@ from translator.gluon.tree import (
     reads,
     walk,
 )
-from translator.gluon.verify import moved, problems
+from gluonize.gluon.printer import lines, printed
+from gluonize.gluon.verify import moved, problems
 
 DEPTH = Number("N")
 AHEAD = Binary(DEPTH, "-", ONE)

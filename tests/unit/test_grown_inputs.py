@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from translator.validate.adversarial import GROWTH, grown
-from translator.validate.inputs import LARGEST, Inputs, Tensor
+from gluonize.judge.inputs.adversarial import GROWTH, grown
+from gluonize.judge.inputs.inputs import LARGEST, Inputs, Tensor
 
 
 def tensor(name: str, items: int) -> Tensor:

@@ -1,8 +1,8 @@
 """The table of what was guessed, as it is printed."""
 
-from translator.cli.guess_table import table_lines
-from translator.source.derive.table import Derivation, Row
-from translator.source.launch_spec import LaunchSpec
+from gluonize.product.cli.translate.guess_table import table_lines
+from gluonize.read.launches.derive.table import Derivation, Row
+from gluonize.read.spec.launch import LaunchSpec
 
 
 def test_many_names_with_one_value_stand_on_several_lines():

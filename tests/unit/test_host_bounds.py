@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from translator.facts import host_bounds
-from translator.facts.host_bounds import (
+from gluonize.facts.integers import host_bounds
+from gluonize.facts.integers.host_bounds import (
     UPPER,
     Bound,
     Condition,
@@ -21,7 +21,7 @@ from translator.facts.host_bounds import (
     plus,
     times,
 )
-from translator.facts.ranges import CONCRETE, IntType
+from gluonize.facts.integers.ranges import CONCRETE, IntType
 
 WIDE = IntType(100)  # nothing wraps around
 

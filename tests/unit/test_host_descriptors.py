@@ -6,11 +6,11 @@ import pytest
 import translation_of
 from translation_of import compiled, dedent, tensor, validated
 
-from translator.lowering.worker import WorkerPool
-from translator.request import TranslateRequest
-from translator.rewrite.launch_checks import RunTimeContract, guard
-from translator.source.compile_arguments import descriptor_tuple
-from translator.source.launch_spec import LaunchSpec
+from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.output.contracts.launch_checks import RunTimeContract, guard
+from gluonize.read.spec.compile_arguments import descriptor_tuple
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.request import TranslateRequest
 
 SOURCE = dedent("""
     import triton
@@ -61,12 +61,12 @@ def test_the_kernel_takes_tuples(target, tmp_path):
     spec = launch(str(source))
     with WorkerPool(1) as pool:
         result = pool.call(
-            "translator.translation:translate_kernel", TranslateRequest(str(source), target, launches=(spec,))
+            "gluonize.translation:translate_kernel", TranslateRequest(str(source), target, launches=(spec,))
         )
         assert result.text is not None, result
         output.write_text(result.text)
-        pool.call("translator.lowering.jobs:lower_file", str(output), spec, target)
-        answer = pool.call("translator.validate:validate_launch", str(source), str(output), spec, target)
+        pool.call("gluonize.judge.lower.jobs:lower_file", str(output), spec, target)
+        answer = pool.call("gluonize.judge.verdict:validate_launch", str(source), str(output), spec, target)
     assert answer["status"] == "validated", answer
     if target == "gfx1250":
         assert "x_desc = tdm.make_tensor_descriptor(x_desc[0], x_desc[1], x_desc[2]," in result.text
@@ -142,7 +142,7 @@ def test_a_hook_before_autotuning_sets_no_block_shape_of_a_tuple(tmp_path):
     )  # fmt: skip
     with WorkerPool(1) as pool:
         request = TranslateRequest(str(source), "gfx950", launches=(spec,))
-        result = pool.call("translator.translation:translate_kernel", request)
+        result = pool.call("gluonize.translation:translate_kernel", request)
     assert result.text is not None, result
     space: dict = {}
     functions = [f for f in ast.parse(result.text).body if getattr(f, "name", "") in ("set_blocks", "unrelated")]
@@ -216,10 +216,10 @@ def test_rows_that_triton_does_not_find_aligned_are_not_copied_to_lds(columns, t
     )  # fmt: skip
     with WorkerPool(1) as pool:
         request = TranslateRequest(str(source), "gfx1250", launches=(spec,))
-        result = pool.call("translator.translation:translate_kernel", request)
+        result = pool.call("gluonize.translation:translate_kernel", request)
         assert result.text is not None, result
         output.write_text(result.text)
-        pool.call("translator.lowering.jobs:lower_file", str(output), spec, "gfx1250")
+        pool.call("gluonize.judge.lower.jobs:lower_file", str(output), spec, "gfx1250")
     assert ("global_to_shared" in result.text) == (columns == 256)
     hooks = ast.parse(result.text).body
     code = compile(

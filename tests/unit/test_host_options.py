@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from translation_of import compiled, dedent, launch, translate
 
-from translator.choices.chosen import choices_of
-from translator.cli.edge import run
-from translator.diagnostics import TranslationError
-from translator.request import TranslateRequest, as_launched, with_options
-from translator.rewrite.author_file import AuthorFile, FileEdits
-from translator.rewrite.host_options import launches
-from translator.source.file_names import FileNames
-from translator.source.module_file import ParsedFile
-from translator.translation import translate_kernel
+from gluonize.decide.choices.chosen import choices_of
+from gluonize.diagnostics import TranslationError
+from gluonize.output.file.author import AuthorFile, FileEdits
+from gluonize.output.file.host_options import launches
+from gluonize.product.cli.edge import run
+from gluonize.read.files.modules import ParsedFile
+from gluonize.read.names.file_names import FileNames
+from gluonize.request import TranslateRequest, as_launched, with_options
+from gluonize.translation import translate_kernel
 
 TWO = choices_of(num_ctas="2")
 KERNEL = dedent("""

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 from translation_of import dedent
 
-from translator.lowering.worker import WorkerPool
-from translator.request import TranslateRequest
-from translator.rewrite.expressions import Expressions
-from translator.source.launch_spec import LaunchSpec
+from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.request import TranslateRequest
+from gluonize.write.function.expressions import Expressions
 
 SOURCE = dedent("""
     import triton
@@ -61,9 +61,7 @@ def translated(pool, folder: Path, target: str, text: str = SOURCE, stages: int 
     source = folder / "source.py"
     source.write_text(text)
     spec = spec_of(source, stages)
-    result = pool.call(
-        "translator.translation:translate_kernel", TranslateRequest(str(source), target, launches=(spec,))
-    )
+    result = pool.call("gluonize.translation:translate_kernel", TranslateRequest(str(source), target, launches=(spec,)))
     assert result.text is not None, result
     return result.text, spec
 
@@ -71,7 +69,7 @@ def translated(pool, folder: Path, target: str, text: str = SOURCE, stages: int 
 def status(pool, spec: LaunchSpec, text: str, folder: Path, target: str) -> str:
     output = folder / "output.py"
     output.write_text(text)
-    return pool.call("translator.validate:validate_launch", spec.source, str(output), spec, target)["status"]
+    return pool.call("gluonize.judge.verdict:validate_launch", spec.source, str(output), spec, target)["status"]
 
 
 @pytest.mark.parametrize("stages", [2, 3])

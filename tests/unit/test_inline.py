@@ -10,8 +10,8 @@ from test_language import checked
 from translation_of import dedent, launch, tensor, validated
 from triton.compiler.errors import CompilationError
 
-from translator.pipeline import inline
-from translator.lowering.worker import WorkerPool
+from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.loops.source import inline
 
 HEAD = """
     import triton

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from translator.cli.edge import run
-from translator.diagnostics import TranslationError
-from translator.request import TranslateRequest
-from translator.source.derive.derivation import launchable_kernels
-from translator.source.kernels import list_kernels
-from translator.source.launch_spec import parse_launches
-from translator.source.load import load_kernel
-from translator.translation import translate_kernel
+from gluonize.diagnostics import TranslationError
+from gluonize.product.cli.edge import run
+from gluonize.read.kernels.listing import list_kernels
+from gluonize.read.kernels.load import load_kernel
+from gluonize.read.launches.derive.derivation import launchable_kernels
+from gluonize.read.spec.launch import parse_launches
+from gluonize.request import TranslateRequest
+from gluonize.translation import translate_kernel
 
 HEAD = "import functools\nimport triton\nimport triton.language as tl\nfrom triton import jit\nJ = triton.jit\n\n\n"
 BODY = """{indent}def {name}(x_ptr, y_ptr, n, BLOCK: tl.constexpr):

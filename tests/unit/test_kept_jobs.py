@@ -11,19 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from translator.diagnostics import Diagnostic, InternalError, TranslationError
-from translator.project import kept_jobs
-from translator.project.cache import ContentCache, content_key
-from translator.project.kept_jobs import KeptJobs
-from translator.project.mapped import mapped
-from translator.project.places import Places
-from translator.project.plain_pickle import load_plain
-from translator.project.recorded import Reads, run_recorded
-from translator.source.environment_names import ALL, names_asked
-from translator.source.launch_spec import LaunchSpec
-from translator.source.module_file import parse_file
+from gluonize.diagnostics import Diagnostic, InternalError, TranslationError
+from gluonize.product.project.cache import kept_jobs
+from gluonize.product.project.cache.kept_jobs import KeptJobs
+from gluonize.product.project.cache.mapped import mapped
+from gluonize.product.project.cache.places import Places
+from gluonize.product.project.cache.plain_pickle import load_plain
+from gluonize.product.project.cache.recorded import Reads, run_recorded
+from gluonize.product.project.cache.results import ContentCache, content_key
+from gluonize.read.files.environment import ALL, names_asked
+from gluonize.read.files.modules import parse_file
+from gluonize.read.spec.launch import LaunchSpec
 
-LOWER = "translator.lowering.jobs:lower_file"
+LOWER = "gluonize.judge.lower.jobs:lower_file"
 
 
 class Inline:
@@ -56,7 +56,7 @@ def answer(path, *rest, inputs=None):
 
 @pytest.fixture
 def pool(tmp_path, monkeypatch):
-    monkeypatch.setattr("translator.lowering.jobs.lower_file", answer)
+    monkeypatch.setattr("gluonize.judge.lower.jobs.lower_file", answer)
     return KeptJobs(Inline(), ContentCache.in_folder(tmp_path / "cache"))
 
 
@@ -182,7 +182,10 @@ def test_a_pickle_from_elsewhere_runs_no_code(tmp_path):
     assert load_plain(pickle.dumps(Evil())) is None and load_plain(pickle.dumps(Indirect())) is None
     assert not (tmp_path / "made").exists()
     # A function of ours, and what a module of ours imported.
-    for name in (b"translator.project.cache\nuser_folder", b"translator.project.cache\npickle.loads"):
+    for name in (
+        b"gluonize.product.project.cache.results\nuser_folder",
+        b"gluonize.product.project.cache.results\npickle.loads",
+    ):
         assert load_plain(b"c" + name + b"\n)R.") is None
     assert load_plain(pickle.dumps((1, {"a": LaunchSpec}))) is not None
 

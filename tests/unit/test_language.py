@@ -5,9 +5,9 @@ import textwrap
 import pytest
 from translation_of import dedent
 
-from translator.lowering.worker import WorkerPool
-from translator.request import TranslateRequest
-from translator.source.launch_spec import LaunchSpec
+from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.request import TranslateRequest
 
 TARGETS = ("gfx950", "gfx1100")
 HEAD = """
@@ -127,11 +127,11 @@ def checked(pool, folder, text, kernel, target, signature, size=32):
         {"num_warps": 4, "num_stages": 2}, (1,), values=values,
     )  # fmt: skip
     request = TranslateRequest(str(source), target, launches=(spec,))
-    result = pool.call("translator.translation:translate_kernel", request)
+    result = pool.call("gluonize.translation:translate_kernel", request)
     found = [d.render(text) for outcome in result.outcomes for d in outcome.diagnostics]
     assert result.text is not None, "\n".join(found)
     output.write_text(result.text)
-    answer = pool.call("translator.validate:validate_launch", str(source), str(output), spec, target)
+    answer = pool.call("gluonize.judge.verdict:validate_launch", str(source), str(output), spec, target)
     assert answer["status"] == "validated", f"{answer}\n{result.text}"
     return result.text
 

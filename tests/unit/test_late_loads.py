@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from printed_modules import function_of
-from translator.frontend.anchors import read_anchors
-from translator.memory.late_loads import with_late_layouts
-from translator.memory.operands import read_operands
-from translator.memory.staging import Staged
-from translator.ttgir.layouts import Blocked, DotOperand, Linear
-from translator.ttgir.module import Module
+from gluonize.decide.readback.late_loads import with_late_layouts
+from gluonize.decide.readback.operands import read_operands
+from gluonize.decide.readback.staging import Staged
+from gluonize.trace.model.layouts import Blocked, DotOperand, Linear
+from gluonize.trace.model.module import Module
+from gluonize.trace.passes.anchors import read_anchors
 
 ALIASES = """\
 #blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [8, 8], warpsPerCTA = [1, 1], order = [1, 0]}>

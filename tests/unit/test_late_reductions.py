@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from printed_modules import function_of
-from translator.frontend.anchors import read_anchors
-from translator.memory.late_reductions import with_late_reductions
-from translator.ttgir.layouts import Blocked, Mfma, Slice
-from translator.ttgir.module import Module
+from gluonize.decide.readback.late_reductions import with_late_reductions
+from gluonize.trace.model.layouts import Blocked, Mfma, Slice
+from gluonize.trace.model.module import Module
+from gluonize.trace.passes.anchors import read_anchors
 
 ALIASES = """\
 #blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 8], warpsPerCTA = [1, 1], order = [1, 0]}>

@@ -11,13 +11,13 @@ import triton.language as tl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from translator.diagnostics import TranslationError
-from translator.source import launch_spec
-from translator.source.compile_arguments import compile_arguments
-from translator.source.launch_spec import LaunchSpec, parse_launches, read_launches
-from translator.source.spec_values import decode_value, encode_value
+from gluonize.diagnostics import TranslationError
+from gluonize.read.evaluate.spec_values import decode_value, encode_value
+from gluonize.read.spec import launch
+from gluonize.read.spec.compile_arguments import compile_arguments
+from gluonize.read.spec.launch import LaunchSpec, parse_launches, read_launches
 
-SCHEMA = json.loads((Path(launch_spec.__file__).parent / "launches.schema.json").read_text())
+SCHEMA = json.loads((Path(launch.__file__).parent / "launches.schema.json").read_text())
 GOOD = {
     "kernel": "k",
     "source": "m.py",

@@ -5,13 +5,13 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from translator.cli.edge import run
-from translator.diagnostics import TranslationError
-from translator.lowering.worker import WorkerPool
-from translator.report.layout_expression import DISTRIBUTED, SHARED, read_layout
-from translator.report.layout_terminal import layout_lines
+from gluonize.diagnostics import TranslationError
+from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.product.cli.edge import run
+from gluonize.product.report.layouts.expression import DISTRIBUTED, SHARED, read_layout
+from gluonize.product.report.layouts.terminal import layout_lines
 
-VIEW = "translator.report.layout_expression:view_layout"
+VIEW = "gluonize.product.report.layouts.expression:view_layout"
 BLOCKED = "gl.BlockedLayout([1, 8], [8, 8], [4, 1], [1, 0])"
 MFMA = "gl.amd.AMDMFMALayout(4, [32, 32, 16], True, [2, 2])"
 WMMA = "gl.amd.AMDWMMALayout(3, True, [[0, 1], [1, 0]], instr_shape=[16, 16, 32])"

@@ -7,10 +7,10 @@ import itertools
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from translator.layout.constructors import constructor
-from translator.layout.formulas import Formula, Product, fit, sum_text
-from translator.layout.parametric import parametric
-from translator.ttgir.layouts import Blocked, DotOperand, Linear, Mfma
+from gluonize.decide.layouts.constructors import constructor
+from gluonize.decide.layouts.formulas import Formula, Product, fit, sum_text
+from gluonize.decide.layouts.parametric import parametric
+from gluonize.trace.model.layouts import Blocked, DotOperand, Linear, Mfma
 
 SIZES = [{"M": m, "N": n, "warps": w} for m, n, w in itertools.product((32, 64, 128), (16, 64, 256), (2, 4, 8))]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from translator.project.layout_free import code_digest, same_code
+from gluonize.product.project.output.layout_free import code_digest, same_code
 
 TEXT = '''"""Doubles.
 

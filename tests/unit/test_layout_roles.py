@@ -6,14 +6,14 @@ import pytest
 
 from fixture_set import ROOT
 from translation_of import TARGET, launch
-from translator.frontend.anchors import Anchors, PlacedOp, TensorType
-from translator.general.layout_roles import classes, roles, told_apart
-from translator.general.trials import Given, Trials
-from translator.memory.traced_launch import TracedLaunch
-from translator.request import TranslateRequest
-from translator.source.launch_spec import read_launches
-from translator.translation import tools_of, translate_launch
-from translator.ttgir.layouts import Blocked
+from gluonize.decide.readback.traced_launch import TracedLaunch
+from gluonize.general.launches.trials import Given, Trials
+from gluonize.general.layout_roles import classes, roles, told_apart
+from gluonize.read.spec.launch import read_launches
+from gluonize.request import TranslateRequest
+from gluonize.trace.model.layouts import Blocked
+from gluonize.trace.passes.anchors import Anchors, PlacedOp, TensorType
+from gluonize.translation import tools_of, translate_launch
 
 ROWS, COLUMNS = Blocked((1, 4), (4, 16), (4, 1), (1, 0)), Blocked((4, 1), (16, 4), (1, 4), (0, 1))
 BOTH = """import triton
@@ -85,7 +85,7 @@ def test_one_text_for_tiles_of_one_shape_and_of_two(tmp_path, m, n):
 
 
 def test_without_twins_squares_have_a_text_of_their_own(tmp_path, monkeypatch):
-    monkeypatch.setattr("translator.general.trials.told_apart", lambda traced, known: traced)
+    monkeypatch.setattr("gluonize.general.launches.trials.told_apart", lambda traced, known: traced)
     assert shared_text(tmp_path, 64, 64) == [point for point in SIZES if point[0] == point[1]]
 
 

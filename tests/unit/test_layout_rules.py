@@ -12,26 +12,26 @@ from triton.experimental.gluon import language as gl
 
 from fixture_set import ROOT
 from translation_of import compiled
-from translator.diagnostics import TranslationError
-from translator.general import rule_texts, rules
-from translator.general.bounds import bounds_between
-from translator.general.general_kernels import general_layouts
-from translator.general.layout_roles import without_twin
-from translator.general.rule_layouts import ByRule, Numbers, OperandOfInstruction
-from translator.general.rules import Before, Fitting, Sample, fitted_layouts
-from translator.general.tile_rules import spread_tiles
-from translator.general.trials import with_sizes
-from translator.general.written_kernel import Spelled, named_functions
-from translator.layout.formulas import Formula, Product
-from translator.layout.gluon_values import as_gluon, in_order_of, linear, of_gluon, same_places
-from translator.layout.inferred_layouts import _scratch
-from translator.layout.size_range import RatioBound, RoomBound
-from translator.request import TranslateRequest
-from translator.source.launch_spec import read_launches
-from translator.translation import translate_kernel, translate_launch
-from translator.ttgir.layouts import Blocked, DotOperand, Linear, Mfma, Wmma
-from translator.ttgir.shared_layouts import Padded, SharedLinear, Swizzled
-from translator.validate import validate_launch
+from gluonize.decide.layouts.formulas import Formula, Product
+from gluonize.decide.layouts.gluon_values import as_gluon, in_order_of, linear, of_gluon, same_places
+from gluonize.decide.layouts.inferred import _scratch
+from gluonize.decide.layouts.size_range import RatioBound, RoomBound
+from gluonize.diagnostics import TranslationError
+from gluonize.general.bounds import bounds_between
+from gluonize.general.general_kernels import general_layouts
+from gluonize.general.launches.trials import with_sizes
+from gluonize.general.layout_roles import without_twin
+from gluonize.general.rules import search, texts
+from gluonize.general.rules.layouts import ByRule, Numbers, OperandOfInstruction
+from gluonize.general.rules.search import Before, Fitting, Sample, fitted_layouts
+from gluonize.general.rules.tiles import spread_tiles
+from gluonize.general.written_kernel import Spelled, named_functions
+from gluonize.judge.verdict import validate_launch
+from gluonize.read.spec.launch import read_launches
+from gluonize.request import TranslateRequest
+from gluonize.trace.model.layouts import Blocked, DotOperand, Linear, Mfma, Wmma
+from gluonize.trace.model.shared_layouts import Padded, SharedLinear, Swizzled
+from gluonize.translation import translate_kernel, translate_launch
 
 SIZES = ("BLOCK_M", "BLOCK_N", "BLOCK_K", "num_warps")
 KERNEL = ROOT / "matmul" / "kernel.py"
@@ -57,8 +57,8 @@ def general(tmp_path_factory):
         return found[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("translator.general.general_versions.general_layouts", noted)
-        patch.setattr("translator.general.general_kernels.EXTENSIONS", 1)
+        patch.setattr("gluonize.general.general_versions.general_layouts", noted)
+        patch.setattr("gluonize.general.general_kernels.EXTENSIONS", 1)
         text = translate_kernel(replace(request(at((128, 128, 64, 4))), general=True)).text
     region, every = found[-1]
     made = next(iter(every.values()))
@@ -160,7 +160,7 @@ MMA = [Sample({"M": m, "N": n, "K": 64, "warps": w}, {"mma": Mfma(4, (32, 32, 16
     ],
 )
 def test_warps_of_wave_matrices_lie_as_triton_lays_them(m, n, warps, wanted):
-    found = of_gluon(rule_texts.wave_matrices(3, True).function(m, n, 32, warps))
+    found = of_gluon(texts.wave_matrices(3, True).function(m, n, 32, warps))
     assert found == Wmma(3, True, wanted, (), (16, 16, 32))
     assert of_gluon(as_gluon(found)) == found
 
@@ -168,7 +168,7 @@ def test_warps_of_wave_matrices_lie_as_triton_lays_them(m, n, warps, wanted):
 def test_rules_of_one_name_that_differ_are_two_functions():
     """Products of two element types in one kernel: neither calls the function of the other."""
     sizes = [Numbers((Formula(Product(0, ((size, 1),))),), False) for size in ("M", "N", "K", "num_warps")]
-    narrow, wide = (ByRule(rule_texts.matrix_cores(4, {32: [depth]}, True), tuple(sizes)) for depth in (16, 64))
+    narrow, wide = (ByRule(texts.matrix_cores(4, {32: [depth]}, True), tuple(sizes)) for depth in (16, 64))
     named = named_functions([wide, narrow, narrow], (), frozenset({"matrix_cores_2"}))
     assert len(named) == 2 and "matrix_cores_2" not in named
     for layout in (narrow, wide):
@@ -207,12 +207,12 @@ def test_a_rule_that_gives_another_layout_is_not_used(monkeypatch):
     fitting = Fitting(MMA, ("M", "N", "K"), "warps", 64)
     found = fitted_layouts(fitting, ["mma"])
     assert isinstance(found["mma"], ByRule)
-    wrong = rule_texts.matrix_cores(4, {32: [16]}, True)
+    wrong = texts.matrix_cores(4, {32: [16]}, True)
     wrong = replace(
         wrong,
         text=wrong.text.replace("if down else (rows, 2 * columns)", "if down else (2 * rows, columns)"),
     )
-    monkeypatch.setattr("translator.general.rules.matrix_cores", lambda *_: wrong)
+    monkeypatch.setattr("gluonize.general.rules.search.matrix_cores", lambda *_: wrong)
     found = fitted_layouts(fitting, ["mma"])
     assert isinstance(found, str) or not isinstance(found["mma"], ByRule)
 
@@ -226,14 +226,14 @@ def test_tiles_are_told_from_those_of_the_other_operand():
     fitting = Fitting(samples, ("M", "N", "K"), "warps", 64)
     found = fitted_layouts(fitting, ["mma", "a", "b"])
     tile = Numbers(tuple(Formula(Product(0, ((size, 1),))) for size in ("M", "K")))
-    assert rules._is_tile_of(fitting, "a", found, tile) and not rules._is_tile_of(fitting, "b", found, tile)
+    assert search._is_tile_of(fitting, "a", found, tile) and not search._is_tile_of(fitting, "b", found, tile)
     padded = Padded(((512, 8),), ((0, 1), (1, 0)), (), (2, 2))
-    assert rules._is_contiguous(padded, 1) and not rules._is_contiguous(Swizzled(8, 1, 8, (1, 0)), 0)
+    assert search._is_contiguous(padded, 1) and not search._is_contiguous(Swizzled(8, 1, 8, (1, 0)), 0)
 
 
 @pytest.mark.slow
 def test_a_general_product_of_fp8_is_no_abort(monkeypatch):
-    monkeypatch.setattr("translator.general.general_kernels.EXTENSIONS", 1)
+    monkeypatch.setattr("gluonize.general.general_kernels.EXTENSIONS", 1)
     folder = ROOT / "fp8_matmul"
     spec = next(s for s in read_launches(str(folder / "launches.json")) if s.id == "fp8_matmul/64x64x128")
     made = translate_kernel(TranslateRequest(str(folder / "kernel.py"), "gfx950", launches=(spec,), general=True))
@@ -244,13 +244,13 @@ def test_vectors_that_are_not_padded_are_those_of_the_operand():
     """Where Gluon's function gives no padding, LDS has vectors of what lanes read at once; they are not told from sizes by chance."""
     samples = []
     product = ByRule(
-        rule_texts.matrix_cores(4, {32: [16], 16: [32]}, True), tuple(map(rules.number, ("M", "N", "K", "warps")))
+        texts.matrix_cores(4, {32: [16], 16: [32]}, True), tuple(map(search.number, ("M", "N", "K", "warps")))
     )
     operand = OperandOfInstruction(0, "mma", product)
     for m, k, warps in itertools.product((16, 64, 128), (16, 32, 64), (1, 4)):
         sizes = {"M": m, "N": 64, "K": k, "warps": warps, "a.dtype.element_ty.primitive_bitwidth": 16}
         mma, a = product.at(sizes), operand.at(sizes)
-        padded = rule_texts.PADDED_OPERAND.given(as_gluon(a), [m, k], gl.float16, True)
+        padded = texts.PADDED_OPERAND.given(as_gluon(a), [m, k], gl.float16, True)
         shared = of_gluon(padded) if padded else Swizzled(a.k_width, 128 // k, k // 8, (1, 0))
         samples.append(Sample(sizes, {"mma": mma, "a_operand": a, "a_shared": shared}))
     found = fitted_layouts(Fitting(samples, ("M", "N", "K"), "warps", 64), ["mma", "a_operand", "a_shared"])
@@ -275,9 +275,9 @@ def test_what_held_in_fewer_samples_is_given_up_where_it_does_not():
     ],
 )
 def test_elements_of_rows_are_spread_over_lanes_and_warps(shape, most, warps, order, wanted):
-    assert of_gluon(rule_texts.spread(64).function(shape, most, warps, order)) == wanted
+    assert of_gluon(texts.spread(64).function(shape, most, warps, order)) == wanted
     if order == [1, 0]:
-        assert of_gluon(rule_texts.spread_rows(64).function(shape, most, warps)) == wanted
+        assert of_gluon(texts.spread_rows(64).function(shape, most, warps)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -287,8 +287,8 @@ def test_tiles_of_which_some_are_spread_by_columns_say_so(others, called):
     """A tile is spread by rows; another one is too, or is not."""
     fitting = []
     for m, n, warps in itertools.product((32, 64), (64, 128), (2, 4)):
-        load = of_gluon(rule_texts.spread_rows(64).function([m, n], 8, warps))
-        other = of_gluon(rule_texts.spread(64).function([m, n], 8, warps, list(others)))
+        load = of_gluon(texts.spread_rows(64).function([m, n], 8, warps))
+        other = of_gluon(texts.spread(64).function([m, n], 8, warps, list(others)))
         fitting.append(Sample({"M": m, "N": n, "warps": warps}, {"load": load, "other": other}))
     made = next(spread_tiles(Fitting(fitting, ("M", "N"), "warps", 64), "load", {}))
     assert made.written(Spelled("warps", {})).text.replace("gl.num_warps()", "warps") == called
@@ -377,8 +377,8 @@ def test_no_bound_excludes_a_launch_that_was_given():
     ],
 )
 def test_lanes_hold_blocks_of_several_rows_where_they_have_more_than_one_access(shape, warps, wanted):
-    assert of_gluon(rule_texts.spread(64).function(shape, 8, warps, [1, 0], 4)) == wanted
-    assert of_gluon(rule_texts.spread_rows(64).function(shape, 8, warps, 4)) == wanted
+    assert of_gluon(texts.spread(64).function(shape, 8, warps, [1, 0], 4)) == wanted
+    assert of_gluon(texts.spread_rows(64).function(shape, 8, warps, 4)) == wanted
 
 
 def test_an_operand_follows_from_the_instruction_of_its_product():
@@ -424,7 +424,7 @@ def test_a_product_by_its_bases_is_what_triton_says(side, transposed, warps, sha
 def test_a_product_is_stored_with_eight_columns_in_a_row(side, warps, lane, register):
     mma = as_gluon(Mfma(4, (side, side, 16), True, warps))
     bases = as_gluon(linear(of_gluon(mma), (128, 64)))
-    found = rule_texts.WIDE_STORE.function(mma, bases)
+    found = texts.WIDE_STORE.function(mma, bases)
     if register is None:  # the next columns are those of another warp
         assert found is mma
     else:
@@ -435,11 +435,11 @@ def test_a_product_is_stored_with_eight_columns_in_a_row(side, warps, lane, regi
 def test_a_transposed_block_has_its_rows_first():
     held = Blocked((4, 8), (8, 8), (4, 1), (1, 0))
     bases = as_gluon(linear(held, (128, 64)))
-    turned = of_gluon(rule_texts.TRANSPOSED.function(as_gluon(held), bases))
+    turned = of_gluon(texts.TRANSPOSED.function(as_gluon(held), bases))
     assert turned.register == ((1, 0), (2, 0), (0, 1), (0, 2), (0, 4))
     one_row = Blocked((1, 8), (8, 8), (4, 1), (1, 0))
     bases = as_gluon(linear(one_row, (32, 64)))
-    assert of_gluon(rule_texts.TRANSPOSED.function(as_gluon(one_row), bases)) == linear(one_row, (32, 64))
+    assert of_gluon(texts.TRANSPOSED.function(as_gluon(one_row), bases)) == linear(one_row, (32, 64))
 
 
 @pytest.mark.parametrize(
@@ -452,16 +452,16 @@ def test_a_transposed_block_has_its_rows_first():
 )
 def test_columns_of_a_transposed_tile_are_rotated(rows, shape, last):
     held = as_gluon(Blocked((rows, 8), (8, 8), (4, 1), (1, 0)))
-    found = of_gluon(rule_texts.ROTATED.function(held, shape, 4, 64, 16))
+    found = of_gluon(texts.ROTATED.function(held, shape, 4, 64, 16))
     assert found.offsets[-len(last) :] == last and len(found.offsets) == (shape[0] * shape[1]).bit_length() - 1
     held = as_gluon(Blocked((1, 8), (8, 8), (4, 1), (1, 0)))
-    assert of_gluon(rule_texts.ROTATED.function(held, shape, 4, 64, 16)) == Swizzled(1, 1, 1, (1, 0))
+    assert of_gluon(texts.ROTATED.function(held, shape, 4, 64, 16)) == Swizzled(1, 1, 1, (1, 0))
 
 
 @pytest.mark.slow
 @pytest.mark.compile
 def test_a_general_matmul_through_registers_is_right_for_other_sizes(tmp_path, monkeypatch):
-    monkeypatch.setattr("translator.general.general_kernels.EXTENSIONS", 0)
+    monkeypatch.setattr("gluonize.general.general_kernels.EXTENSIONS", 0)
     spec = at((128, 128, 64, 4))
     made = translate_kernel(TranslateRequest(str(KERNEL), "gfx942", launches=(spec,), general=True))
     assert "rotated(b_load" in made.text, made.notes
@@ -475,7 +475,7 @@ def test_a_general_matmul_through_registers_is_right_for_other_sizes(tmp_path, m
 @pytest.mark.compile
 def test_a_general_matmul_for_few_registers_is_right_for_other_sizes(tmp_path, monkeypatch):
     """Tiles of 64 columns would be padded in LDS in a translation for them alone, and are rotated as all others here."""
-    monkeypatch.setattr("translator.general.general_kernels.EXTENSIONS", 0)
+    monkeypatch.setattr("gluonize.general.general_kernels.EXTENSIONS", 0)
     spec = at((128, 128, 64, 4))
     made = translate_kernel(TranslateRequest(str(KERNEL), "gfx1201", launches=(spec,), general=True))
     assert "rotated(b_load" in made.text and re.search(r"num_warps(, \w+)* 2 to 8", made.notes[-1]), made.notes
@@ -489,15 +489,15 @@ def test_copies_of_rows_that_fill_a_warp_go_row_by_row():
     """Rows that LDS has in another order are copied in their own where a warp copies no more than one at a time."""
     columns = [[0, 1 << i] for i in range(9)]
     shared = as_gluon(Padded(((512, 8),), (*map(tuple, columns), (1, 0), (4, 0), (2, 0)), (), (8, 512)))
-    found = of_gluon(rule_texts.direct_copy(64).function(shared, [8, 512], gl.float16, 2))
+    found = of_gluon(texts.direct_copy(64).function(shared, [8, 512], gl.float16, 2))
     assert found.warp == ((1, 0),) and found.register[3:] == ((2, 0), (4, 0))
     shared = as_gluon(Padded(((256, 8),), (*map(tuple, columns[:8]), (1, 0), (4, 0), (2, 0)), (), (8, 256)))
-    found = of_gluon(rule_texts.direct_copy(64).function(shared, [8, 256], gl.float16, 2))
+    found = of_gluon(texts.direct_copy(64).function(shared, [8, 256], gl.float16, 2))
     assert found.lane[-1] == (1, 0) and found.warp == ((4, 0),) and found.register[3:] == ((2, 0),)
 
 
 @pytest.mark.parametrize("vector, phases, each", [(8, 2, 3), (4, 2, 1), (1, 1, 3)])
 def test_copies_are_as_wide_as_the_vectors_that_lds_exchanges(vector, phases, each):
     shared = as_gluon(Swizzled(vector, 8, phases, (1, 0)))
-    found = of_gluon(rule_texts.direct_copy(64).function(shared, [32, 16], gl.float16, 1))
+    found = of_gluon(texts.direct_copy(64).function(shared, [32, 16], gl.float16, 1))
     assert found.lane[0] == (0, 1 << each)

@@ -37,8 +37,8 @@ def translation(folder: Path, text: str, target: str = "gfx1250") -> str:
 
 @pytest.fixture
 def room(monkeypatch):
-    """LDS for rings: without it the tiles wait in registers, as Triton's do (`translator.pipeline.lds_room`)."""
-    monkeypatch.setattr("translator.memory.traced_launch.lds_bytes", lambda module, options: 1 << 20)
+    """LDS for rings: without it the tiles wait in registers, as Triton's do (`gluonize.loops.planner.lds_room`)."""
+    monkeypatch.setattr("gluonize.decide.readback.traced_launch.lds_bytes", lambda module, options: 1 << 20)
 
 
 def test_an_outer_product_is_made_in_each_layout_that_triton_makes_it_in(tmp_path, room):
@@ -48,7 +48,7 @@ def test_an_outer_product_is_made_in_each_layout_that_triton_makes_it_in(tmp_pat
 
 
 def test_an_outer_product_of_tiles_in_registers_is_made_in_each_layout(tmp_path, monkeypatch):
-    monkeypatch.setattr("translator.pipeline.lds_room.most_lds", lambda facts: 1)
+    monkeypatch.setattr("gluonize.loops.planner.lds_room.most_lds", lambda facts: 1)
     text = translation(tmp_path, OUTER)
     assert "x_next" in text and "x_smem" not in text
     assert len(re.findall(r"gl\.reshape\(", text)) == 2 and not re.search(r"gl\.sum\(gl\.convert_layout", text)

@@ -9,10 +9,10 @@ import pytest
 from test_language import checked
 from translation_of import compiled, dedent, launch, translate
 
-from rules.architecture import Target
-from translator.lowering.jobs import lower_file
-from translator.lowering.worker import WorkerPool
-from translator.source.launch_spec import LaunchSpec
+from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.judge.lower.jobs import lower_file
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.rules.architecture import Target
 
 SOURCE = dedent("""
     import triton

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from printed_modules import function_of
-from translator.memory.lifetimes import crowded_by_late_reads
-from translator.memory.operands import read_early
+from gluonize.decide.readback.operands import crowded_by_late_reads, read_early
 
 BEFORE = "#shared = #ttg.swizzled_shared<{vec = 4, perPhase = 1, maxPhase = 8, order = [0, 1]}>\n"
 AFTER = '#loc1 = loc("gluonize":1:0)\n#loc2 = loc("gluonize":2:0)\n'

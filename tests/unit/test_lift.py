@@ -6,10 +6,10 @@ from textwrap import dedent
 
 import pytest
 
-from translator.diagnostics import TranslationError
-from translator.lift.lifted_kernel import lift_kernel
-from translator.source.launch_spec import parse_launches
-from translator.source.load import load_kernel
+from gluonize.diagnostics import TranslationError
+from gluonize.lift.kernel import lift_kernel
+from gluonize.read.kernels.load import load_kernel
+from gluonize.read.spec.launch import parse_launches
 
 HEAD = """
 from triton.experimental import gluon

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from lift_harness import lifted, tensor
 
-from translator.diagnostics import TranslationError
+from gluonize.diagnostics import TranslationError
 
 ARGUMENTS = {
     "x_ptr": ("*fp32", tensor("float32", 64, 32)),

@@ -8,10 +8,10 @@ import pytest
 from fixture_set import Fixture, fixtures
 from lift_harness import lifted, tensor
 
-from translator.diagnostics import TranslationError
-from translator.lift.lifted_kernel import lift_kernel
-from translator.source.launch_spec import read_launches
-from translator.source.load import load_kernel
+from gluonize.diagnostics import TranslationError
+from gluonize.lift.kernel import lift_kernel
+from gluonize.read.kernels.load import load_kernel
+from gluonize.read.spec.launch import read_launches
 
 SOURCES = ("gfx950", "gfx942", "gfx1250", "gfx1250_warp_specialized")
 NAMES = [fixture.name for fixture in fixtures()]

@@ -13,16 +13,16 @@ import pytest
 
 from fixture_set import ROOT
 from lift_harness import lifted, tensor
-from translator.diagnostics import TranslationError
-from translator.facts.given_launches import given_numbers
-from translator.lift.images import pixels
-from translator.lift.scalars import Scalar, atom
-from translator.lift.tensor_values import Graph, Node
-from translator.source.gluon_kernels import plain_launch
-from translator.source.launch_spec import LaunchSpec
-from translator.ttgir.locations import UNKNOWN
-from translator.ttgir.types import Type
-from translator.validate.tensor_descriptors import Descriptor, PixelBox
+from gluonize.diagnostics import TranslationError
+from gluonize.facts.integers.given_launches import given_numbers
+from gluonize.judge.machine.memory.tensor_descriptors import Descriptor, PixelBox
+from gluonize.lift.machine.images import pixels
+from gluonize.lift.values.scalars import Scalar, atom
+from gluonize.lift.values.tensors import Graph, Node
+from gluonize.read.kernels.gluon_kernels import plain_launch
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.trace.model.locations import UNKNOWN
+from gluonize.trace.model.types import Type
 
 NUMPY = {
     "arith.addi": np.add, "arith.subi": np.subtract, "arith.muli": np.multiply, "arith.andi": np.logical_and,

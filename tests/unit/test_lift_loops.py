@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from lift_harness import lifted, tensor
 
-from translator.diagnostics import TranslationError
+from gluonize.diagnostics import TranslationError
 
 VECTORS = {"x_ptr": ("*fp32", tensor("float32", 5000)), "y_ptr": ("*fp32", tensor("float32", 5000))}
 LENGTH = {"n": ("i32", 4096)}

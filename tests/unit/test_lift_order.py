@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from translator.lift.order import MemoryOrder, Reordered, bases_of
-from translator.lift.tensor_values import Node
-from translator.ttgir.types import Type
+from gluonize.lift.values.order import MemoryOrder, Reordered, bases_of
+from gluonize.lift.values.tensors import Node
+from gluonize.trace.model.types import Type
 
 POINTER, FLOAT = Type("ptr", "f32"), Type("float", "f32")
 

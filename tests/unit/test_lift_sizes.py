@@ -7,13 +7,13 @@ from textwrap import dedent
 import pytest
 from lift_harness import GLUON, lifted, tensor
 
-from translator.diagnostics import TranslationError
-from translator.frontend.gluon_source import gluon_module
-from translator.lift import sizes
-from translator.lift.symbolic_machine import NotLifted
-from translator.lift.sizes import CHEAP, LARGE, LEAST, MORE, PART, STEPS, Budget, runs_of
-from translator.source.launch_spec import parse_launches
-from translator.source.load import load_kernel
+from gluonize.diagnostics import TranslationError
+from gluonize.lift.loops import sizes
+from gluonize.lift.loops.sizes import CHEAP, LARGE, LEAST, MORE, PART, STEPS, Budget, runs_of
+from gluonize.lift.machine.machine import NotLifted
+from gluonize.read.kernels.load import load_kernel
+from gluonize.read.spec.launch import parse_launches
+from gluonize.trace.front.gluon_source import gluon_module
 
 COPY = """
 @gluon.jit

@@ -8,21 +8,21 @@ import pytest
 from lift_harness import lifted, tensor
 from nvidia_examples import EXAMPLES, HEAD, SCALED, descriptor
 
-from rules.targets import target
-from translator.diagnostics import TranslationError
-from translator.lift.lifted_kernel import lift_kernel
-from translator.lift.symbolic_machine import NotLifted
-from translator.lift.scaled import check_scales
-from translator.lift.slots import Blocks, Columns
-from translator.lift.tensor_columns import tensor_memory
-from translator.lift.tensor_values import Alloc, View
-from translator.request import TranslateRequest
-from translator.source.launch_spec import parse_launches
-from translator.source.load import load_kernel
-from translator.translation import translate_kernel
-from translator.ttgir.attributes import parse_attribute
-from translator.ttgir.types import Type
-from translator.validate import validate_launch
+from gluonize.diagnostics import TranslationError
+from gluonize.judge.verdict import validate_launch
+from gluonize.lift.kernel import lift_kernel
+from gluonize.lift.machine.machine import NotLifted
+from gluonize.lift.machine.memory_ops import tensor_memory
+from gluonize.lift.text.scaled import check_scales
+from gluonize.lift.values.slots import Blocks, Columns
+from gluonize.lift.values.tensors import Alloc, View
+from gluonize.read.kernels.load import load_kernel
+from gluonize.read.spec.launch import parse_launches
+from gluonize.request import TranslateRequest
+from gluonize.rules.targets import target
+from gluonize.trace.model.attributes import parse_attribute
+from gluonize.trace.model.types import Type
+from gluonize.translation import translate_kernel
 
 ARGUMENTS = {"x_ptr": ("*fp32", tensor("float32", 128, 128)), "y_ptr": ("*fp32", tensor("float32", 128, 128))}
 SHARED = """

@@ -8,8 +8,8 @@ import pytest
 from slow_rows import slow_but
 from translation_of import dedent, launch, tensor, validated
 
-from translator.choices.chosen import Choices, choices_of
-from translator.lowering.jobs import lower_file
+from gluonize.decide.choices.chosen import Choices, choices_of
+from gluonize.judge.lower.jobs import lower_file
 
 SOURCE = dedent("""
     import triton

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from printed_modules import function_of
-from translator.lowering.jobs import lower_file
-from translator.memory.loop_lds import read_loop_lds
-from translator.source.launch_spec import read_launches
-from translator.source.load import load_for_launch
-from translator.memory.traced_launch import trace_launch
-from translator.ttgir.shared_layouts import Padded, Swizzled, slots_bytes
+from gluonize.decide.readback.loop_lds import read_loop_lds
+from gluonize.decide.readback.traced_launch import trace_launch
+from gluonize.judge.lower.jobs import lower_file
+from gluonize.read.kernels.load import load_for_launch
+from gluonize.read.spec.launch import read_launches
+from gluonize.trace.model.shared_layouts import Padded, Swizzled, slots_bytes
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 

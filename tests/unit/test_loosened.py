@@ -7,24 +7,24 @@ from dataclasses import replace
 import pytest
 
 from fixture_set import ROOT
-from translator.frontend.anchors import Anchors, PlacedOp, TensorType
-from translator.general.layout_roles import classes, loosened, roles, same_through_lds, stored_as_loaded, told_apart
-from translator.general.rule_texts import chained_cores, second_cores
-from translator.general.converted_texts import in_words_of
-from translator.general.trials import with_sizes
-from translator.layout.gluon_values import linear, of_gluon
-from translator.layout.parametric import Entry
-from translator.memory.operands import OperandInLds
-from translator.memory.staging import Staged
-from translator.memory.traced_launch import TracedLaunch
-from translator.request import TranslateRequest
-from translator.rewrite.emitted import EmittedFunction, EmittedKernel, LaidOut
-from translator.rewrite.gluon_function import parsed
-from translator.rewrite.layout_constants import with_constants
-from translator.source.launch_spec import read_launches
-from translator.translation import tools_of
-from translator.ttgir.layouts import Blocked, DotOperand, Mfma
-from translator.ttgir.shared_layouts import Swizzled
+from gluonize.decide.layouts.gluon_values import linear, of_gluon
+from gluonize.decide.layouts.parametric import Entry
+from gluonize.decide.readback.operands import OperandInLds
+from gluonize.decide.readback.staging import Staged
+from gluonize.decide.readback.traced_launch import TracedLaunch
+from gluonize.general.converted_texts import in_words_of
+from gluonize.general.launches.trials import with_sizes
+from gluonize.general.layout_roles import classes, loosened, roles, same_through_lds, stored_as_loaded, told_apart
+from gluonize.general.rules.texts import chained_cores, second_cores
+from gluonize.gluon.function import parsed
+from gluonize.read.spec.launch import read_launches
+from gluonize.request import TranslateRequest
+from gluonize.trace.model.layouts import Blocked, DotOperand, Mfma
+from gluonize.trace.model.shared_layouts import Swizzled
+from gluonize.trace.passes.anchors import Anchors, PlacedOp, TensorType
+from gluonize.translation import tools_of
+from gluonize.write.function.layout_constants import with_constants
+from gluonize.write.state.emitted import EmittedFunction, EmittedKernel, LaidOut
 
 ROWS = Blocked((1, 4), (4, 16), (4, 1), (1, 0))
 OWN, WARPS_BESIDE, ONE_WARP = (64, 128, 64, 4), (64, 64, 64, 4), (32, 32, 64, 1)

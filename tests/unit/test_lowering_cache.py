@@ -6,11 +6,11 @@ import shutil
 
 import pytest
 
-from translator.cli.edge import run
-from translator.diagnostics import TranslationError
-from translator.lowering.cache_folder import prune_cache_folder, use_cache_folder
-from translator.lowering.jobs import lower_file
-from translator.source.launch_spec import parse_launches
+from gluonize.diagnostics import TranslationError
+from gluonize.judge.lower.cache_folder import prune_cache_folder, use_cache_folder
+from gluonize.judge.lower.jobs import lower_file
+from gluonize.product.cli.edge import run
+from gluonize.read.spec.launch import parse_launches
 
 
 def test_the_users_folder_wins(monkeypatch, tmp_path):

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from translation_of import compiled, dedent, launch, translate
 
-from translator.diagnostics import TranslationError
-from translator.lowering.jobs import lower_file
-from translator.lowering.worker import WorkerPool
-from translator.source.launch_spec import parse_launches
+from gluonize.diagnostics import TranslationError
+from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.judge.lower.jobs import lower_file
+from gluonize.read.spec.launch import parse_launches
 
 pytestmark = pytest.mark.compile
 
@@ -146,11 +146,11 @@ def test_an_abort_of_the_compiler_is_survived(files):
     with WorkerPool(1) as pool:
         with pytest.raises(TranslationError) as caught:
             pool.call(
-                "translator.lowering.jobs:lower_file", str(files / "aborts.py"), launch, "gfx1100", what="abort_kernel"
+                "gluonize.judge.lower.jobs:lower_file", str(files / "aborts.py"), launch, "gfx1100", what="abort_kernel"
             )
         (found,) = caught.value.diagnostics
         assert found.code == "compiler-abort" and "LLVM ERROR: Cannot select" in found.why
-        assert pool.call("translator.lowering.jobs:lower_file", str(files / "out.py"), spec(), "gfx950").lds_bytes == 0
+        assert pool.call("gluonize.judge.lower.jobs:lower_file", str(files / "out.py"), spec(), "gfx950").lds_bytes == 0
 
 
 def test_lds_beyond_the_target_is_reported(files):

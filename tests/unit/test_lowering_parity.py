@@ -6,9 +6,9 @@ import json
 import pytest
 from rich.console import Console
 
-from translator.lowering.metrics import InstructionMix, KernelMetrics
-from translator.lowering.parity import Parity, narrower, ratio
-from translator.lowering.parity_table import metrics_table, parity_summary, parity_table
+from gluonize.judge.lower.metrics import InstructionMix, KernelMetrics
+from gluonize.judge.lower.parity import Parity, narrower, ratio
+from gluonize.judge.lower.parity_table import metrics_table, parity_summary, parity_table
 
 LOOP = InstructionMix(insns=100, mma=16, valu=40, barrier=1)
 MIX = InstructionMix(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rules.targets import DEFAULT_TARGETS, TARGETS, MatrixRow, parse_targets, target
-from translator.diagnostics import TranslationError
+from gluonize.diagnostics import TranslationError
+from gluonize.rules.targets import DEFAULT_TARGETS, TARGETS, MatrixRow, parse_targets, target
 
 # Occupancy ladders, VGPRs -> waves per SIMD, as the compiler reports them (GEAK hw_constants.json).
 LADDERS = {

@@ -10,11 +10,11 @@ import time
 import pytest
 from warm_children import WarmChildren
 
-from translator.diagnostics import Diagnostic, InternalError, TranslationError
-from translator.lowering.stderr_log import error_lines
-from translator.lowering import worker
-from translator.lowering.worker import WorkerPool
-from translator.project.cache import switches
+from gluonize.diagnostics import Diagnostic, InternalError, TranslationError
+from gluonize.judge.lower.children import worker
+from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.judge.lower.stderr_log import error_lines
+from gluonize.product.project.cache.results import switches
 
 pytestmark = pytest.mark.usefixtures("cold_children")
 
@@ -171,7 +171,7 @@ class TestMemoryLimit:
 
     def test_a_refusal_for_memory_says_nothing_of_a_source(self, small):
         with pytest.raises(TranslationError, match="compiler-memory"):
-            small.call("translator.project.recorded:run_recorded", f"{HERE}:refused_for_memory", (), {})
+            small.call("gluonize.product.project.cache.recorded:run_recorded", f"{HERE}:refused_for_memory", (), {})
 
     def test_without_a_limit_the_machine_is_the_limit(self, pool):
         with pytest.raises(TranslationError, match="compiler-memory.*|more memory than there is"):
@@ -210,7 +210,7 @@ def test_a_child_is_reused_and_then_replaced():
 
 def test_what_its_parent_holds_is_not_counted_against_a_child(monkeypatch):
     held = bytearray(os.urandom(1)) * (256 << 20)
-    monkeypatch.setattr("translator.lowering.worker.MAX_BYTES", len(held) // 2)
+    monkeypatch.setattr("gluonize.judge.lower.children.worker.MAX_BYTES", len(held) // 2)
     with WorkerPool(1) as pool:
         first, second = (pool.call(f"{HERE}:chatter") for _ in range(2))
     assert first == second
@@ -242,7 +242,9 @@ def test_ctrl_c_kills_the_children(tmp_path):
                 os.rename({str(note)!r} + ".new", {str(note)!r})
                 time.sleep(60)
             """))
-    program = "from translator.lowering.worker import WorkerPool\nwith WorkerPool(1) as p: p.call('jobs:hang')\n"
+    program = (
+        "from gluonize.judge.lower.children.worker import WorkerPool\nwith WorkerPool(1) as p: p.call('jobs:hang')\n"
+    )
     parent = subprocess.Popen(
         [sys.executable, "-c", program],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},

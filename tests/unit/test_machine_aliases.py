@@ -9,9 +9,9 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.amd import cdna4
 
-from translator.ttgir.attributes import parse_attribute
-from translator.validate.aliases import slot_offsets
-from translator.validate.hazards import Hazard, NotRunnable
+from gluonize.judge.machine.hazards import Hazard, NotRunnable
+from gluonize.judge.machine.memory.aliases import slot_offsets
+from gluonize.trace.model.attributes import parse_attribute
 
 X = np.arange(64 * 64, dtype=np.int16).reshape(64, 64)
 TYPES = {"x_ptr": "*i16", "out_ptr": "*i16"}

@@ -9,7 +9,7 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.amd import cdna4, cdna5
 
-from translator.validate.hazards import Hazard
+from gluonize.judge.machine.hazards import Hazard
 
 X = np.arange(4096, dtype=np.float16).reshape(64, 64) % 97
 TYPES = {"x_ptr": "*fp16", "out_ptr": "*fp16"}

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from translation_of import dedent, launch, tensor, translate
 
-from translator.ttgir.parse import parse_module
-from translator.validate import validate_launch
-from translator.validate.bind import bind, place_tensors
-from translator.validate.cluster_memory import PeerAccesses
-from translator.validate.engine import Machine
-from translator.validate.hazards import Hazard
-from translator.validate.inputs import make_inputs
-from translator.validate.memory import Memory
-from translator.validate.stages import translated_stage
+from gluonize.judge.inputs.bind import bind, place_tensors
+from gluonize.judge.inputs.inputs import make_inputs
+from gluonize.judge.machine.engine import Machine
+from gluonize.judge.machine.hazards import Hazard
+from gluonize.judge.machine.memory.cluster import PeerAccesses
+from gluonize.judge.machine.memory.guarded import Memory
+from gluonize.judge.machine.stages import translated_stage
+from gluonize.judge.verdict import validate_launch
+from gluonize.trace.model.parse import parse_module
 
 MATMUL = dedent("""
     import triton

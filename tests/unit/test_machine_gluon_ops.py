@@ -9,7 +9,7 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.amd import cdna3, cdna4, cdna5
 
-from translator.validate.hazards import Hazard, NotRunnable
+from gluonize.judge.machine.hazards import Hazard, NotRunnable
 
 RNG = np.random.default_rng(11)
 SEEDED = RNG.bit_generator.state

@@ -22,10 +22,10 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.amd import cdna4, cdna5
 
-from translator.source.launch_spec import LaunchSpec
-from translator.validate.hazards import KINDS, Hazard
-from translator.validate.run import validate_pair
-from translator.validate.stages import source_stage, translated_stage
+from gluonize.judge.machine.hazards import KINDS, Hazard
+from gluonize.judge.machine.stages import source_stage, translated_stage
+from gluonize.judge.verdict.run import validate_pair
+from gluonize.read.spec.launch import LaunchSpec
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "reference-machine.md"
 N = 64

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from translator.source.launch_spec import LaunchSpec
-from translator.validate.bind import place_tensors
-from translator.validate.hazards import Hazard, NotRunnable
-from translator.validate.inputs import make_inputs
-from translator.validate.large import BEHIND, FARTHEST, MOST_WHOLE, WHOLE
-from translator.validate.memory import Memory
+from gluonize.judge.inputs.bind import place_tensors
+from gluonize.judge.inputs.inputs import make_inputs
+from gluonize.judge.machine.hazards import Hazard, NotRunnable
+from gluonize.judge.machine.memory.guarded import Memory
+from gluonize.judge.machine.memory.large import BEHIND, FARTHEST, MOST_WHOLE, WHOLE
+from gluonize.read.spec.launch import LaunchSpec
 
 
 def launch(shape: list[int], storage: int) -> LaunchSpec:

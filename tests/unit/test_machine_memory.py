@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from translator.validate.chosen_programs import choose_programs, together
-from translator.validate.compare import compare_buffer
-from translator.validate.dtypes import FLOAT8, decode, encode, rounded, toward_zero
-from translator.validate.hazards import Hazard
-from translator.validate.lds import Copy, SharedMemory
-from translator.ttgir.locations import UNKNOWN, Locations, strip_locations
-from translator.validate.inputs import Inputs
-from translator.validate.memory import Memory
+from gluonize.judge.inputs.chosen_programs import choose_programs, together
+from gluonize.judge.inputs.inputs import Inputs
+from gluonize.judge.machine.dtypes import FLOAT8, decode, encode, rounded, toward_zero
+from gluonize.judge.machine.hazards import Hazard
+from gluonize.judge.machine.memory.guarded import Memory
+from gluonize.judge.machine.memory.lds import Copy, SharedMemory
+from gluonize.judge.verdict.compare import compare_buffer
+from gluonize.trace.model.locations import UNKNOWN, Locations, strip_locations
 
 
 def lanes(buffer, *elements: int, size: int = 4) -> np.ndarray:

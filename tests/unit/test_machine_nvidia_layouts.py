@@ -11,9 +11,9 @@ from triton._C.libtriton import gluon_ir, ir, nvidia
 from triton.experimental.gluon.language import NVMMASharedLayout
 from triton.experimental.gluon.language.nvidia.blackwell import TensorMemoryLayout, TensorMemoryScalesLayout
 
-from translator.ttgir.attributes import parse_attribute
-from translator.validate.nvmma import nvmma_offsets
-from translator.validate.tensor_memory import placement
+from gluonize.judge.machine.memory.aliases import nvmma_offsets
+from gluonize.judge.machine.memory.tensor_memory import placement
+from gluonize.trace.model.attributes import parse_attribute
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-from translator.validate.tensor_descriptors import Descriptor, PixelBox
+from gluonize.judge.machine.memory.tensor_descriptors import Descriptor, PixelBox
 
 BOTH = ["cuda:90", BLACKWELL]
 

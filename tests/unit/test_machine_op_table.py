@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from child_process import run_child
 
-from translator.validate import engine
-from translator.validate.control import CONTROL, TERMINATORS
-from translator.validate.ops import TABLE
+from gluonize.judge.machine import engine
+from gluonize.judge.machine.control import CONTROL, TERMINATORS
+from gluonize.judge.machine.table import TABLE
 
 assert engine.Machine  # its modules fill the table
 

@@ -9,7 +9,7 @@ import triton.language as tl
 from machine_harness import run_kernel
 from triton.language.extra import libdevice
 
-from translator.validate.hazards import WaitsForever
+from gluonize.judge.machine.hazards import WaitsForever
 
 RNG = np.random.default_rng(7)
 SEEDED = RNG.bit_generator.state

@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 
-from rules.targets import target
-from translator.lowering.amdgcn import Instruction, parse_instructions
-from translator.lowering.loops import find_loops
-from translator.lowering.metrics import classes, count, measure
+from gluonize.judge.lower.amdgcn import Instruction, parse_instructions
+from gluonize.judge.lower.loops import find_loops
+from gluonize.judge.lower.metrics import classes, count, measure
+from gluonize.rules.targets import target
 
 KERNEL = """\
 \t.text

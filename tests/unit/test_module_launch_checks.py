@@ -11,11 +11,11 @@ from triton.compiler.errors import CompilationError
 
 from test_family import COPY, LOOP, copy, loop
 from translation_of import dedent, launch, tensor, translate, validated
-from translator.rewrite.launch_checks import AskedOfSome, RunTimeContract, guard, shared_check
-from translator.rewrite.fallback import LAUNCHER, LAUNCHER_IMPORTS
-from translator.rewrite.seen_rows import torch_name
-from translator.source.launch_spec import LaunchSpec
-from translator.validate.launch_check import launch_check
+from gluonize.judge.verdict.launch_check import launch_check
+from gluonize.output.contracts.launch_checks import AskedOfSome, RunTimeContract, guard, shared_check
+from gluonize.output.contracts.seen_rows import torch_name
+from gluonize.output.file.fallback import LAUNCHER, LAUNCHER_IMPORTS
+from gluonize.read.spec.launch import LaunchSpec
 
 
 @dataclass

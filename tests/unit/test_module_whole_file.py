@@ -10,11 +10,11 @@ import pytest
 from slow_rows import slow_but_every
 
 from translation_of import compiled, dedent, launch, translate
-from translator.rewrite.author_file import AuthorFile, FileEdits
-from translator.rewrite.host_file import whole_file
-from translator.rewrite.standalone import SourceFacts
-from translator.source.file_names import FileNames
-from translator.source.module_file import parse_file
+from gluonize.output.file.author import AuthorFile, FileEdits
+from gluonize.output.file.host import whole_file
+from gluonize.output.file.standalone import SourceFacts
+from gluonize.read.files.modules import parse_file
+from gluonize.read.names.file_names import FileNames
 
 SOURCE = dedent('''
     #!/usr/bin/env python
@@ -77,7 +77,7 @@ def test_nothing_to_replace_leaves_the_file_as_it_is(tmp_path):
 
 
 ROOT = Path(__file__).parents[2]
-FILES = [*ROOT.glob("fixtures/**/*.py"), *ROOT.glob("translator/rewrite/[a-z]*.py")]
+FILES = [*ROOT.glob("fixtures/**/*.py"), *ROOT.glob("translator/write/[a-z]*.py")]
 
 
 @pytest.mark.parametrize("path", slow_but_every(sorted(FILES), 5), ids=lambda path: str(path.relative_to(ROOT)))

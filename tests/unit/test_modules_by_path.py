@@ -7,10 +7,10 @@ import textwrap
 import pytest
 from triton.compiler.errors import CompilationError
 
-from translator.diagnostics import TranslationError
-from translator.source.load import explain_trace_error, load_kernel
-from translator.source.modules_by_path import FilePath
-from translator.source.unresolved import Undetermined
+from gluonize.diagnostics import TranslationError
+from gluonize.read.files.by_path import FilePath
+from gluonize.read.kernels.load import explain_trace_error, load_kernel
+from gluonize.read.unresolved import Undetermined
 from test_source_load import BOOBY_TRAP, trace
 
 KERNEL = """

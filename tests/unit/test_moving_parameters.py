@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from translation_of import dedent, launch, translate
 
-from translator.source.launch_spec import LaunchSpec
-from translator.validate import validate_launch
+from gluonize.judge.verdict import validate_launch
+from gluonize.read.spec.launch import LaunchSpec
 
 
 def moved(folder: Path, offsets: str, use: str = "", start: str = "0") -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from translation_of import compiled, dedent, launch, tensor, validated
 
-from translator.lowering.jobs import lower_file
+from gluonize.judge.lower.jobs import lower_file
 
 SOURCE = dedent("""
     import triton

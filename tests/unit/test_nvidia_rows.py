@@ -7,11 +7,11 @@ from functools import cache
 import pytest
 
 from nvidia_examples import EXAMPLES, HEAD
-from rules.nvidia import NVIDIA, NvidiaRow
-from translator.frontend.gluon_source import gluon_module
-from translator.lift.lifted_kernel import lift_kernel
-from translator.source.launch_spec import parse_launches
-from translator.source.load import load_kernel
+from gluonize.lift.kernel import lift_kernel
+from gluonize.read.kernels.load import load_kernel
+from gluonize.read.spec.launch import parse_launches
+from gluonize.rules.nvidia import NVIDIA, NvidiaRow
+from gluonize.trace.front.gluon_source import gluon_module
 
 # The operations of the dialect TritonNvidiaGPU that are for kernels, as its reference lists them.
 DIALECT = """

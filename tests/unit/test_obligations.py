@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-import translator
+import gluonize
 from translation_of import dedent, launch
-from translator.facts.host_bounds import Condition, argument, number, times
-from translator.facts.obligations import Obligation, checked
-from translator.report.explain_job import explain_launch
-from translator.request import TranslateRequest
-from translator.rewrite.launch_checks import RunTimeContract
-from translator.rewrite.unit import Record
-from translator.source.launch_spec import read_launches
+from gluonize.facts.integers.host_bounds import Condition, argument, number, times
+from gluonize.facts.obligations import Obligation, checked
+from gluonize.output.contracts.launch_checks import RunTimeContract
+from gluonize.product.report.explain.job import explain_launch
+from gluonize.read.spec.launch import read_launches
+from gluonize.request import TranslateRequest
+from gluonize.write.state.unit import Record
 
-ROOT = Path(translator.__file__).parent
+ROOT = Path(gluonize.__file__).parent
 FIXTURES = ROOT.parent / "fixtures"
 
 

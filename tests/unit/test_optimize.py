@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 from cluster_sources import SOURCES
 
-from rules.targets import TARGETS
-from translator.cli.edge import run
-from translator.cycles.analysis import analyze
-from translator.lowering.compile import Lowered
-from translator.lowering.worker import WorkerPool
-from translator.lowering.metrics import InstructionMix, KernelMetrics
-from translator.optimize.candidates import ROWS, candidates
-from translator.optimize.choose import Tried, best, figures_of, rows_for, try_candidates
-from translator.optimize import search
-from translator.optimize.cost import ITERATIONS, Cost, cost, work_of
-from translator.choices.chosen import Choices, choices_of
-from translator.request import TranslateRequest, as_launched
-from translator.source.launch_spec import LaunchSpec, read_launches
+from gluonize.decide.choices.chosen import Choices, choices_of
+from gluonize.judge.cycles.analysis import analyze
+from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.judge.lower.compile import Lowered
+from gluonize.judge.lower.metrics import InstructionMix, KernelMetrics
+from gluonize.product.cli.edge import run
+from gluonize.read.spec.launch import LaunchSpec, read_launches
+from gluonize.request import TranslateRequest, as_launched
+from gluonize.rules.targets import TARGETS
+from gluonize.search import search
+from gluonize.search.candidates import ROWS, candidates
+from gluonize.search.choose import Tried, best, figures_of, rows_for, try_candidates
+from gluonize.search.cost import ITERATIONS, Cost, cost, work_of
 
 LOOP = InstructionMix(
     insns=123, mma=32, valu=14, salu=33, ds=32, ds_read=32, lds_dma=8, barrier=1, wait=3,

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from translation_of import TARGET, compiled, launch, translate
-from translator.diagnostics import TranslationError
-from translator.general.other_flags import launches_of_other_flags
-from translator.general.trials import Trials
-from translator.source.launch_spec import LaunchSpec
-from translator.source.load import load_for_launch
-from translator.validate import validate_launch
+from gluonize.diagnostics import TranslationError
+from gluonize.general.launches.flags import launches_of_other_flags
+from gluonize.general.launches.trials import Trials
+from gluonize.judge.verdict import validate_launch
+from gluonize.read.kernels.load import load_for_launch
+from gluonize.read.spec.launch import LaunchSpec
 
 ACT = """import triton
 import triton.language as tl
@@ -112,7 +112,7 @@ def test_a_side_with_another_text_somewhere_stays_refused(tmp_path, monkeypatch)
 @pytest.mark.slow
 def test_a_flag_asks_nothing_more_of_the_launches_that_were_given(tmp_path, monkeypatch):
     """Planted: all that is checked before a launch was unknown before."""
-    from translator.general import general_kernels
+    from gluonize.general import general_kernels
 
     monkeypatch.setattr(general_kernels, "_asks_no_more", lambda *_: False)
     assert "as well" not in note_of(translate(tmp_path, NOT_NONE, act(), target=TARGET, general=True))
@@ -121,8 +121,8 @@ def test_a_flag_asks_nothing_more_of_the_launches_that_were_given(tmp_path, monk
 def test_what_is_asked_of_arguments_that_are_none_does_not_count():
     from types import SimpleNamespace
 
-    from translator.facts.obligations import Obligation
-    from translator.general.general_kernels import _asks_no_more
+    from gluonize.facts.obligations import Obligation
+    from gluonize.general.general_kernels import _asks_no_more
 
     def resting_on(*names: str):
         every = {Obligation(0, name, "storage", "offsets", "launch", (name,)) for name in names}

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from translation_of import launch, translate
 
-from translator.diagnostics import TranslationError
-from translator.general import other_texts
-from translator.general.other_texts import takes
-from translator.general.trials import Trials
-from translator.layout.size_range import RatioBound, SizeRange
-from translator.lowering.jobs import lower_file
-from translator.rewrite.kernel_family import KernelVersion
-from translator.validate import validate_launch
+from gluonize.decide.layouts.size_range import RatioBound, SizeRange
+from gluonize.diagnostics import TranslationError
+from gluonize.general import other_texts
+from gluonize.general.launches.trials import Trials
+from gluonize.general.other_texts import takes
+from gluonize.judge.lower.jobs import lower_file
+from gluonize.judge.verdict import validate_launch
+from gluonize.output.merging.kernel_family import KernelVersion
 
 TARGET = "gfx942"
 SOURCE = """import triton

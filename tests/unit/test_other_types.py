@@ -8,13 +8,13 @@ import pytest
 
 from fixture_set import ROOT
 from translation_of import TARGET, compiled, launch, translate
-from translator.diagnostics import TranslationError
-from translator.general.other_types import launches_of_other_types
-from translator.general.trials import Trials
-from translator.request import TranslateRequest
-from translator.source.launch_spec import LaunchSpec, read_launches
-from translator.translation import translate_kernel
-from translator.validate import validate_launch
+from gluonize.diagnostics import TranslationError
+from gluonize.general.launches.trials import Trials
+from gluonize.general.launches.types import launches_of_other_types
+from gluonize.judge.verdict import validate_launch
+from gluonize.read.spec.launch import LaunchSpec, read_launches
+from gluonize.request import TranslateRequest
+from gluonize.translation import translate_kernel
 
 SHIFT = """import triton
 import triton.language as tl
@@ -87,15 +87,15 @@ def test_a_type_with_another_text_somewhere_is_none_of_them(tmp_path, monkeypatc
 
 
 def test_a_type_for_which_nothing_gives_the_layouts_is_none_of_them(tmp_path, monkeypatch):
-    from translator.general import rules
+    from gluonize.general.rules import search
 
-    real = rules.Fitting.gives
+    real = search.Fitting.gives
 
     def of_32_bits(fitting, layout, name, samples=None):
         return real(fitting, layout, name, samples) and all(32 in s.sizes.values() for s in fitting.samples)
 
-    monkeypatch.setattr(rules.Fitting, "gives", of_32_bits)
-    monkeypatch.setattr("translator.general.general_kernels.EXTENSIONS", 0)
+    monkeypatch.setattr(search.Fitting, "gives", of_32_bits)
+    monkeypatch.setattr("gluonize.general.general_kernels.EXTENSIONS", 0)
     result = translate(tmp_path, SHIFT, shift(block=1 << 14), target=TARGET, general=True)
     assert "as well" not in told(result) and "primitive_bitwidth" not in result.text
 
@@ -103,7 +103,7 @@ def test_a_type_for_which_nothing_gives_the_layouts_is_none_of_them(tmp_path, mo
 @pytest.mark.slow
 @pytest.mark.compile
 def test_a_product_made_for_fp16_is_right_for_bf16_and_refuses_fp32_by_name(tmp_path, monkeypatch):
-    monkeypatch.setattr("translator.general.general_kernels.EXTENSIONS", 0)
+    monkeypatch.setattr("gluonize.general.general_kernels.EXTENSIONS", 0)
     kernel = str(ROOT / "matmul" / "kernel.py")
     (spec,) = [s for s in read_launches(str(ROOT / "matmul" / "launches.json")) if s.id == "matmul/fp16"]
     result = translate_kernel(TranslateRequest(kernel, "gfx950", launches=(spec,), general=True))

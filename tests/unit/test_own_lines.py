@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from translator.rewrite.own_lines import give_own_lines
-from translator.source.load import load_kernel
-from translator.source.moved_lines import file_line
+from gluonize.output.file.own_lines import give_own_lines
+from gluonize.read.files.moved_lines import file_line
+from gluonize.read.kernels.load import load_kernel
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
 

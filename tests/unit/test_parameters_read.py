@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from translation_of import compiled, dedent, launch, translate
 
-from translator.diagnostics import TranslationError
+from gluonize.diagnostics import TranslationError
 
 SOURCE = dedent("""
     import triton

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from translator.source.parsed_text import parsed_text
+from gluonize.read.files.parsed import parsed_text
 
 TEXT = "def f(x):\n    return (x + (1 * (2 - (3 // x))))\n" * 40
 

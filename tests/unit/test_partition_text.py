@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import textwrap
 
-from translator.rewrite.gluon_function import parsed, statements
-from translator.rewrite.loop_split import Split
-from translator.rewrite.partitions import take_apart
-from translator.rewrite.tree_statements import free_names
+from gluonize.gluon.function import parsed, statements
+from gluonize.gluon.statements import free_names
+from gluonize.loops.specialized.partitions import take_apart
+from gluonize.loops.specialized.split import Split
 
 TEXT = textwrap.dedent("""
     def kernel(a_desc, c_desc, m, n, MODE: gl.constexpr, NUM_BUFFERS: gl.constexpr = 2):

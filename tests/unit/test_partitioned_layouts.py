@@ -6,10 +6,10 @@ import pytest
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.amd import cdna5
 
-from translator.frontend.anchors import Anchors, PlacedOp, TensorType
-from translator.layout.lds_partitions import spread, with_spread_products
-from translator.ttgir.layouts import DotOperand, Slice, Wmma
-from translator.ttgir.shared_layouts import Padded, Swizzled, partitioned
+from gluonize.decide.layouts.lds_partitions import spread, with_spread_products
+from gluonize.trace.model.layouts import DotOperand, Slice, Wmma
+from gluonize.trace.model.shared_layouts import Padded, Swizzled, partitioned
+from gluonize.trace.passes.anchors import Anchors, PlacedOp, TensorType
 
 PLAIN = Wmma(3, True, ((0, 1), (1, 0)), (), (16, 16, 32))
 

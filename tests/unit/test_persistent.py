@@ -14,26 +14,26 @@ from translation_of import dedent, launch, tensor, translate, validated
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
-from rules.targets import TARGETS
-from rules.timing import TIMINGS
-from translator.choices.chosen import Choices, choices_of
-from translator.cycles.analysis import analyze
-from translator.cycles.estimate import estimate
-from translator.cycles.walk_job import lower_and_walk
-from translator.device.build_jobs import compile_native
-from translator.diagnostics import TranslationError
-from translator.emulator.emulator_request import Stopped
-from translator.emulator.observer import EmulatedLaunch
-from translator.emulator.sides import Side
-from translator.lowering.jobs import lower_file
-from translator.request import TranslateRequest
-from translator.source.launch_spec import LaunchSpec, read_launches
-from translator.translation import translate_kernel
-from translator.ttgir.parse import parse_module
-from translator.validate import validate_launch
-from translator.validate.pair import SourceRun
-from translator.validate.run import validate_job
-from translator.validate.tile_loops import badly_shared
+from gluonize.decide.choices.chosen import Choices, choices_of
+from gluonize.diagnostics import TranslationError
+from gluonize.judge.cycles.analysis import analyze
+from gluonize.judge.cycles.job import lower_and_walk
+from gluonize.judge.cycles.launch.estimate import estimate
+from gluonize.judge.device.bundles.jobs import compile_native
+from gluonize.judge.emulator.observer import EmulatedLaunch
+from gluonize.judge.emulator.request import Stopped
+from gluonize.judge.emulator.sides import Side
+from gluonize.judge.lower.jobs import lower_file
+from gluonize.judge.verdict import validate_launch
+from gluonize.judge.verdict.pair import SourceRun
+from gluonize.judge.verdict.run import validate_job
+from gluonize.judge.verdict.tile_loops import badly_shared
+from gluonize.read.spec.launch import LaunchSpec, read_launches
+from gluonize.request import TranslateRequest
+from gluonize.rules.targets import TARGETS
+from gluonize.rules.timing import TIMINGS
+from gluonize.trace.model.parse import parse_module
+from gluonize.translation import translate_kernel
 
 MATMUL = Path(__file__).resolve().parents[2] / "fixtures" / "matmul"
 SOURCE = dedent("""

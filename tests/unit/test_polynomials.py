@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from translator.facts.polynomials import INDEX, MAX_TERMS, Polynomial, add, fixed, moving, product, quotient
+from gluonize.facts.integers.polynomials import INDEX, MAX_TERMS, Polynomial, add, fixed, moving, product, quotient
 
 ATOMS = ("a", "b", INDEX)
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from translator.ttgir.attributes import Attribute, parse_attribute
-from translator.ttgir.module_text import (
+from gluonize.trace.model.attributes import Attribute, parse_attribute
+from gluonize.trace.model.module_text import (
     Listed,
     ops_named,
     rank_of,
     renamed,
     with_ctas,
     with_layouts,
-    with_ops,
     with_operand,
+    with_ops,
     with_results,
     without_attribute,
     without_attributes,
 )
-from translator.ttgir.op_text import author_name
-from translator.ttgir.parse import parse_op
-from translator.ttgir.types import Type, parse_type
+from gluonize.trace.model.op_text import author_name
+from gluonize.trace.model.parse import parse_op
+from gluonize.trace.model.types import Type, parse_type
 
 
 @pytest.mark.parametrize(

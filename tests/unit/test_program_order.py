@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from translation_of import dedent, launch, tensor, translate, validated
 
-from rules.targets import TARGETS
-from translator.choices.chosen import choices_of
-from translator.lowering.jobs import lower_file
-from translator.optimize.candidates import candidates
-from translator.rewrite.program_order import _REMAP
-from translator.source.launch_spec import LaunchSpec
-from translator.ttgir.module import Module
-from translator.ttgir.parse import parse_module
-from translator.validate import validate_launch
-from translator.validate.renumbered import same_work
+from gluonize.decide.choices.chosen import choices_of
+from gluonize.judge.lower.jobs import lower_file
+from gluonize.judge.verdict import validate_launch
+from gluonize.judge.verdict.renumbered import same_work
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.rules.targets import TARGETS
+from gluonize.search.candidates import candidates
+from gluonize.trace.model.module import Module
+from gluonize.trace.model.parse import parse_module
+from gluonize.write.programs.order import _REMAP
 
 SOURCE = dedent("""
     import triton

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from test_project_check import LAUNCH, SOURCE, edit, values
-from translator.project.cache import ContentCache, content_key, own_digest, still_holds
-from translator.project.recorded import Reads, recorded, recording
-from translator.request import TranslateRequest
-from translator.source import module_file
-from translator.translation import translate_kernel
+from gluonize.product.project.cache.recorded import Reads, recorded, recording
+from gluonize.product.project.cache.results import ContentCache, content_key, own_digest, still_holds
+from gluonize.read.files import modules
+from gluonize.request import TranslateRequest
+from gluonize.translation import translate_kernel
 
 
 @pytest.fixture
@@ -72,9 +72,9 @@ def test_an_entry_holds_only_while_its_files_do(cache, tmp_path):
     helper = tmp_path / "helper.py"
     helper.write_text("A = 1\n")
     with recording() as reads:
-        module_file.parse_file(str(helper))
-        found = module_file.find_module("helper", (str(tmp_path),))
-        assert found.path == str(helper) and module_file.find_module("later", (str(tmp_path),)) is None
+        modules.parse_file(str(helper))
+        found = modules.find_module("helper", (str(tmp_path),))
+        assert found.path == str(helper) and modules.find_module("later", (str(tmp_path),)) is None
     cache.put("k", 1, reads())
     assert cache.get("k") == 1
     helper.write_text("A = 2\n")
@@ -93,11 +93,11 @@ def test_what_is_found_while_a_file_is_written_is_found_again_and_never_kept_for
     helper.write_text("A = 0\n")
 
     def run() -> str:
-        text = module_file.parse_file(str(helper)).text
+        text = modules.parse_file(str(helper)).text
         seen.append(text)
         if len(seen) <= times:
             helper.write_text(f"A = {'1' * (1 + len(seen))}\n")
-        module_file.parse_file(str(helper))
+        modules.parse_file(str(helper))
         return text
 
     answer, reads = recorded(run)
@@ -167,7 +167,7 @@ def test_keys_tell_parts_versions_and_switches_apart(monkeypatch):
 
 
 def test_own_code_is_part_of_the_version():
-    import translator.project.cache as module
+    import gluonize.product.project.cache.results as module
 
     assert own_digest() == own_digest()
     root = Path(module.__file__).resolve().parents[2]
@@ -206,7 +206,7 @@ def test_parallel_writers_and_readers_see_whole_entries(cache):
 
 def gluonize(folder, *arguments):
     environment = {**os.environ, "GLUONIZE_CACHE_DIR": str(folder / ".cache")}
-    command = [sys.executable, "-m", "translator.cli", *arguments]
+    command = [sys.executable, "-m", "gluonize.product.cli", *arguments]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
 
 

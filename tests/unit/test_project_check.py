@@ -11,10 +11,10 @@ from pathlib import Path
 import black
 import pytest
 
-from translator.cli import check_command
-from translator.project import translate_run
-from translator.cli.edge import run
-from translator.project.provenance import MARK, parse_provenance, read_generated
+from gluonize.product.cli.edge import run
+from gluonize.product.cli.project import check as check_command
+from gluonize.product.project.output.provenance import MARK, parse_provenance, read_generated
+from gluonize.product.project.translate import run as translate_run
 
 SOURCE = '''"""Doubles."""
 import triton
@@ -230,7 +230,7 @@ def test_fifty_unchanged_files_take_less_than_a_second_and_no_triton(project):
         assert provenance is not None
         Path(f"{name}_gfx942.py").write_text(text.replace("source=scale.py:", f"source={name}.py:"))
     program = (
-        "import sys; from translator.cli.edge import run; status = run(['check']); "
+        "import sys; from gluonize.product.cli.edge import run; status = run(['check']); "
         "assert 'triton' not in sys.modules and 'libcst' not in sys.modules; sys.exit(status)"
     )
     best = 9.0  # of processor time: it does not depend on what else the machine does

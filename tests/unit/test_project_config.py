@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from translator.diagnostics import TranslationError
-from translator.project.config import find_config, read_config
-from translator.project.planned import from_config
+from gluonize.diagnostics import TranslationError
+from gluonize.product.project.files.config import find_config, read_config
+from gluonize.product.project.files.planned import from_config
 
 KERNEL = "import triton\n\n\n@triton.jit\ndef f(x_ptr):\n    pass\n"
 GENERATED = (

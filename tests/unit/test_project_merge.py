@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from translator.project.diff3 import merge_sequences
-from translator.project.merge_edits import find_renames, merge_texts
+from gluonize.product.project.edits.diff3 import merge_sequences
+from gluonize.product.project.edits.merge import find_renames, merge_texts
 
 BASE = (Path(__file__).parent / "project_matmul.txt").read_text()
 LABELS = ("edited", "before", "new")

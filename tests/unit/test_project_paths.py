@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from test_project_check import LAUNCH, SOURCE, check, edit, translate
-from translator.cli.edge import run
-from translator.project.digests import file_digest
-from translator.project.paths import is_located, located, named
-from translator.project.provenance import MARK, Provenance, parse_provenance, read_generated
+from gluonize.product.cli.edge import run
+from gluonize.product.project.digests import file_digest
+from gluonize.product.project.output.paths import is_located, located, named
+from gluonize.product.project.output.provenance import MARK, Provenance, parse_provenance, read_generated
 
 RULE = """[[rule]]
 callee = "mylib.fast_exp"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from translation_of import dedent, launch, translate
 
-from translator.diagnostics import TranslationError
-from translator.source.load import load_kernel
-from translator.validate import validate_launch
+from gluonize.diagnostics import TranslationError
+from gluonize.judge.verdict import validate_launch
+from gluonize.read.kernels.load import load_kernel
 
 SOURCE = dedent("""
     import triton

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from translation_of import TWICE_AND_THRICE
 
-from translator.cli.edge import run
-from translator.diagnostics import TranslationError
-from translator.request import TranslateRequest
-from translator.source.launch_spec import RefusedLaunch, parse_launches
-from translator.translation import translate_kernel
+from gluonize.diagnostics import TranslationError
+from gluonize.product.cli.edge import run
+from gluonize.read.spec.launch import RefusedLaunch, parse_launches
+from gluonize.request import TranslateRequest
+from gluonize.translation import translate_kernel
 
 GOOD = {
     "id": "good",

@@ -2,9 +2,9 @@
 
 import pytest
 
-from translator.report.correspondence import correspond
-from translator.report.diff_rows import Fold, Row, changed_parts, folded, rows_of
-from translator.report.diff_text import GITHUB_LIMIT, github, unified
+from gluonize.product.report.review.correspondence import correspond
+from gluonize.product.report.review.rows import Fold, Row, changed_parts, folded, rows_of
+from gluonize.product.report.review.text import GITHUB_LIMIT, github, unified
 
 SOURCE = '''"""Row sums."""
 import triton

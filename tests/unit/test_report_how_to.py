@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from translator.report.reasons import REASONS
+from gluonize.product.report.review.reasons import REASONS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/how-to/review.md").read_text()

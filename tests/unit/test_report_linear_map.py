@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import report_layout_view  # noqa: F401 - found by the children through this folder
 
-from translator.lowering.worker import WorkerPool
-from translator.report import draw_banks, draw_layout
-from translator.report.linear_map import DistributedMap, Holder, SharedMap, bank_use
-from translator.ttgir.layouts import Blocked, DotOperand, Linear, Mfma, Slice, Wmma
-from translator.ttgir.shared_layouts import Padded, SharedLinear, Swizzled
+from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.product.report.layouts import banks, drawing
+from gluonize.product.report.layouts.linear_map import DistributedMap, Holder, SharedMap, bank_use
+from gluonize.trace.model.layouts import Blocked, DotOperand, Linear, Mfma, Slice, Wmma
+from gluonize.trace.model.shared_layouts import Padded, SharedLinear, Swizzled
 
 MFMA = Mfma(4, (32, 32, 16), True, (2, 2))
 WMMA = Wmma(2, True, ((0, 1), (1, 0)), (), (16, 16, 16))
@@ -70,16 +70,16 @@ def test_drawing_shows_what_the_compiler_sees(pool, name):
     """The boxes of the SVG, read back: their place, lane and registers are those of the compiler's view."""
     text, held = pool.call("report_layout_view:both", *CASES[name])
     expected = viewed(text, held)
-    picture = draw_layout.detail(held)
+    picture = drawing.detail(held)
     boxes = re.findall(r'data-holder="(\d+)\.(\d+)" data-at="(\d+),(\d+),(\d+)" data-first="(\d+)"', picture)
     assert boxes
     shown = set()
     for warp, lane, row, column, length, first in (map(int, box) for box in boxes):
         for i in range(length):
-            at = draw_layout.coordinates(held.shape, row, column + i)
+            at = drawing.coordinates(held.shape, row, column + i)
             assert Holder(warp, lane, first + i) in expected[at]
             shown.add((row, column + i))
-    rows, columns = draw_layout.detail_size(held)
+    rows, columns = drawing.detail_size(held)
     assert shown == {(r, c) for r in range(rows) for c in range(columns)}
 
 
@@ -93,7 +93,7 @@ def test_a_wrong_basis_is_noticed(pool):
 
 def test_overview_names_the_warps(pool):
     _, held = pool.call("report_layout_view:both", *CASES["mfma"])
-    picture = draw_layout.overview(held)
+    picture = drawing.overview(held)
     said = set(re.findall(r"<title>(warp \d: rows \d+ to \d+, columns \d+ to \d+)</title>", picture))
     assert said == {
         "warp 0: rows 0 to 31, columns 0 to 31",
@@ -137,7 +137,7 @@ def test_column_of_one_bank_takes_a_cycle_per_lane():
     use = bank_use(COLUMN, SharedMap(ROWS, (), (32, 32), 32), banks=32)
     assert (use.vector_bytes, use.ideal, use.cycles, use.conflicts) == (4, 1, 32, 31)
     assert use.phases[0] == {0: tuple(range(0, 1024, 32))}
-    picture = draw_banks.access(use)
+    picture = banks.access(use)
     assert picture.count('class="conflict"') == 1 and picture.count('class="idle"') == 31
     assert "bank 0: 32 words" in picture
 
@@ -145,7 +145,7 @@ def test_column_of_one_bank_takes_a_cycle_per_lane():
 def test_padding_takes_the_conflicts_away():
     use = bank_use(COLUMN, SharedMap(ROWS, ((32, 1),), (32, 32), 32), banks=32)
     assert use.conflicts == 0 and len(use.phases[0]) == 32
-    assert 'class="conflict"' not in draw_banks.access(use)
+    assert 'class="conflict"' not in banks.access(use)
 
 
 def test_lanes_that_want_the_same_word_share_it():
@@ -167,7 +167,7 @@ def test_wide_accesses_are_served_in_phases():
 
 
 def test_bank_map_colours_by_bank():
-    picture = draw_banks.bank_map(SharedMap(ROWS, (), (32, 32), 32), banks=32)
+    picture = banks.bank_map(SharedMap(ROWS, (), (32, 32), 32), banks=32)
     rows = re.findall(r'data-bank="(\d+)"', picture)
     assert rows[:32] == [str(i) for i in range(32)] and rows[32:64] == rows[:32]
 
@@ -175,6 +175,6 @@ def test_bank_map_colours_by_bank():
 def test_bank_map_of_a_column_major_tile_steps_down_by_words():
     """Two 16-bit elements of a column share a word: the second box of a column is the next bank."""
     columns = tuple((1 << i, 0) for i in range(5)) + tuple((0, 1 << i) for i in range(3))
-    picture = draw_banks.bank_map(SharedMap(columns, (), (32, 8), 16), banks=32)
+    picture = banks.bank_map(SharedMap(columns, (), (32, 8), 16), banks=32)
     found = re.findall(r"element \((\d+), (\d+)\): byte (\d+), bank (\d+)", picture)
     assert [tuple(map(int, x)) for x in (found[0], found[1], found[8])] == [(0, 0, 0, 0), (0, 1, 64, 16), (2, 0, 4, 1)]

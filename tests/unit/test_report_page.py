@@ -5,17 +5,17 @@ import re
 
 import pytest
 
-from translator.cycles.analysis import analyze
-from translator.cycles.prediction import KernelCycles
-from translator.lowering.metrics import InstructionMix, KernelMetrics
-from translator.report.checks import Checked
-from translator.report.correspondence import correspond
-from translator.report.highlight import highlighted
-from translator.report.layout_job import DrawnLayout, constructor_key, layout_constants
-from translator.report.linear_map import DistributedMap
-from translator.report.page import ReportData, report_page
-from translator.report.parity_section import parity_section, status_chips
-from translator.source.launch_spec import LaunchSpec
+from gluonize.judge.cycles.analysis import analyze
+from gluonize.judge.cycles.prediction import KernelCycles
+from gluonize.judge.lower.metrics import InstructionMix, KernelMetrics
+from gluonize.product.report.checks import Checked
+from gluonize.product.report.layouts.job import DrawnLayout, constructor_key, layout_constants
+from gluonize.product.report.layouts.linear_map import DistributedMap
+from gluonize.product.report.page.code import highlighted
+from gluonize.product.report.page.page import ReportData, report_page
+from gluonize.product.report.page.parity import parity_section, status_chips
+from gluonize.product.report.review.correspondence import correspond
+from gluonize.read.spec.launch import LaunchSpec
 
 HELD = DistributedMap(((1,), (2,)), ((4,), (8,)), ((16,),), (32,))
 METRICS = KernelMetrics(InstructionMix(insns=100, mma=8), 64, 0, 20, 0, 0, 0, 1024, 0, None, 4)

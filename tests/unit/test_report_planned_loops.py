@@ -6,18 +6,18 @@ import re
 import pytest
 
 import fixture_set
-from translator.lowering.worker import WorkerPool
-from translator.report.correspondence import correspond
-from translator.report.page import ReportData, report_page
-from translator.report.pipeline_section import pipeline_section
-from translator.report.planned_loops import replay_of_schedule
-from translator.report.slot_hazards import events_of, hazards
-from translator.pipeline.schedule import copy_schedule, held_schedule, refill_schedule, register_schedule
-from translator.request import TranslateRequest
-from translator.source.launch_spec import read_launches
+from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.loops.plan.schedule import copy_schedule, held_schedule, refill_schedule, register_schedule
+from gluonize.product.report.loops.hazards import events_of, hazards
+from gluonize.product.report.loops.planned import replay_of_schedule
+from gluonize.product.report.page.page import ReportData, report_page
+from gluonize.product.report.page.pipeline import pipeline_section
+from gluonize.product.report.review.correspondence import correspond
+from gluonize.read.spec.launch import read_launches
+from gluonize.request import TranslateRequest
 
-TRANSLATE = "translator.translation:translate_kernel"
-LOOPS = "translator.report.planned_loops:planned_loops"
+TRANSLATE = "gluonize.translation:translate_kernel"
+LOOPS = "gluonize.product.report.loops.planned:planned_loops"
 FIXTURES = fixture_set.fixtures()
 TEXT_ONLY = ("could not be followed", "is not drawn")
 

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from translator.report.draw_timeline import timeline
-from translator.report.pipeline_section import pipeline_section
-from translator.report.loop_timeline import timelines
+from gluonize.product.report.loops.drawing import timeline
+from gluonize.product.report.loops.timeline import timelines
+from gluonize.product.report.page.pipeline import pipeline_section
 
 COPIES = """
 @gluon.jit

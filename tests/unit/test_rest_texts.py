@@ -8,21 +8,21 @@ from types import SimpleNamespace
 import pytest
 from translation_of import launch, translate
 
-from translator.frontend.anchors import Anchors, PlacedOp, TensorType
-from translator.general import other_texts
-from translator.general.box import Region, points
-from translator.general.layout_roles import classes, loosened, roles, told_apart
-from translator.general.rule_texts import spread, spread_pairs
-from translator.general.rules import Fitting, Sample, fitted_layouts
-from translator.general.sampled_layouts import SampledLayouts
-from translator.general.trials import Loose, Trials
-from translator.general.wanted import Rest
-from translator.layout.gluon_values import of_gluon
-from translator.layout.size_range import RatioBound, SizeRange
-from translator.memory.traced_launch import TracedLaunch
-from translator.rewrite import contracts
-from translator.ttgir.layouts import Blocked, DotOperand, Mfma
-from translator.validate import validate_launch
+from gluonize.decide.layouts.gluon_values import of_gluon
+from gluonize.decide.layouts.size_range import RatioBound, SizeRange
+from gluonize.decide.readback.traced_launch import TracedLaunch
+from gluonize.general import other_texts
+from gluonize.general.box import Region, points
+from gluonize.general.launches.trials import Loose, Trials
+from gluonize.general.launches.wanted import Rest
+from gluonize.general.layout_roles import classes, loosened, roles, told_apart
+from gluonize.general.rules.sampled import SampledLayouts
+from gluonize.general.rules.search import Fitting, Sample, fitted_layouts
+from gluonize.general.rules.texts import spread, spread_pairs
+from gluonize.judge.verdict import validate_launch
+from gluonize.trace.model.layouts import Blocked, DotOperand, Mfma
+from gluonize.trace.passes.anchors import Anchors, PlacedOp, TensorType
+from gluonize.write.contracts import contracts
 
 TARGET = "gfx942"
 SOURCE = """import triton
@@ -113,7 +113,7 @@ def test_nothing_runs_ahead_of_its_loop():
 
 def test_a_stride_is_no_size(tmp_path):
     (tmp_path / "source.py").write_text(SOURCE)
-    from translator.source.load import load_kernel
+    from gluonize.read.kernels.load import load_kernel
 
     loaded = load_kernel(str(tmp_path / "source.py"), "scale")
     assert contracts.shape_parameters(loaded.fn) == {"BLOCK"}

@@ -11,18 +11,19 @@ from types import SimpleNamespace
 
 import pytest
 
-from translator.choices.chosen import Choices
-from translator.cli import retile_command, tune_command
-from translator.cli.console import Verbosity
-from translator.cli.edge import run
-from translator.diagnostics import Diagnostic, TranslationError
-from translator.lowering.worker import WorkerPool
-from translator.optimize import retile, search
-from translator.optimize.choose import Tried
-from translator.request import TranslateRequest
-from translator.source.launch_spec import LaunchSpec, RefusedLaunch, read_launches
-from translator.source.tiles import formulas, moved, neighbours, tile_of, with_tile
-from translator.validate.tiles_agree import why_tiles_differ
+from gluonize.decide.choices.chosen import Choices
+from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.judge.verdict.tiles_agree import why_tiles_differ
+from gluonize.product.cli.console import Verbosity
+from gluonize.product.cli.edge import run
+from gluonize.product.cli.machine_code import tune
+from gluonize.product.cli.translate import retile as retile_command
+from gluonize.read.spec.launch import LaunchSpec, RefusedLaunch, read_launches
+from gluonize.read.spec.tiles import formulas, moved, neighbours, tile_of, with_tile
+from gluonize.request import TranslateRequest
+from gluonize.search import retile, search
+from gluonize.search.choose import Tried
 
 MATMUL = Path(__file__).resolve().parents[2] / "fixtures" / "matmul"
 SOURCE = str(MATMUL / "kernel.py")
@@ -245,7 +246,7 @@ def test_tune_tries_the_candidates_of_the_launches_that_were_found(tmp_path, mon
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(retile_command, "retile_kernel", found)
-    monkeypatch.setattr(tune_command, "try_candidates", tried)
+    monkeypatch.setattr(tune, "try_candidates", tried)
     shutil.copy(SOURCE, "kernel.py")
     Path("launches.json").write_text(
         json.dumps({"version": 1, "launches": [{**LAUNCH.as_json(), "source": "kernel.py"}]})

@@ -10,30 +10,30 @@ from pathlib import Path
 import pytest
 from slow_rows import slow
 
-import translator
+import gluonize
 from test_obligations import obligations, of_text
-from translator.source.launch_spec import read_launches
+from gluonize.read.spec.launch import read_launches
 
-ROOT = Path(translator.__file__).parent
+ROOT = Path(gluonize.__file__).parent
 FIXTURES = ROOT.parent / "fixtures"
 # What is written because offsets fit, are not negative, or tiles past the end do no harm.
 RESTING = re.compile(r"buffer_(?:load|store|atomic)|\.async_(?:load|store|gather|scatter)\(|buffer_load_to_shared")
 BACK = ("rewrite", "pipeline", "memory", "layout", "choices")
 # Functions that only write the text: who calls them has written down what it rests on.
 TEXT = {
-    "pipeline/loop.py:tile_copies": "pipeline/producer.py:_text",
-    "rewrite/accesses.py:_buffer_atomic": "",
-    "rewrite/tile_functions.py:_memory_statement": "rewrite/descriptors.py:_access",
-    "rewrite/tdm.py:load_text": "rewrite/descriptors.py:_access",
-    "rewrite/tdm.py:store_text": "rewrite/descriptors.py:_access",
-    "rewrite/tdm.py:copy_text": "pipeline/mover_copies.py:",
-    "rewrite/tdm_rows.py:_gather": "rewrite/tdm_rows.py:access",
-    "rewrite/tdm_rows.py:_scatter": "rewrite/tdm_rows.py:access",
+    "loops/loop/loop.py:tile_copies": "loops/copies/producer.py:_text",
+    "write/accesses/accesses.py:_buffer_atomic": "",
+    "write/descriptors/tile_functions.py:_memory_statement": "write/descriptors/descriptors.py:_access",
+    "write/descriptors/tdm.py:load_text": "write/descriptors/descriptors.py:_access",
+    "write/descriptors/tdm.py:store_text": "write/descriptors/descriptors.py:_access",
+    "write/descriptors/tdm.py:copy_text": "loops/copies/mover.py:",
+    "write/descriptors/tdm_rows.py:_gather": "write/descriptors/tdm_rows.py:access",
+    "write/descriptors/tdm_rows.py:_scatter": "write/descriptors/tdm_rows.py:access",
 }
 READS_ONLY = {
-    "rewrite/contracts.py:uses_of",
-    "rewrite/accesses.py:emit_atomic",
-    "memory/traced_launch.py:trace_launch",
+    "write/contracts/contracts.py:uses_of",
+    "write/accesses/accesses.py:emit_atomic",
+    "decide/readback/traced_launch.py:trace_launch",
 }
 RECORDS = {"reaches", "check_offsets", "obligations", "assumed", "starts_at"}
 

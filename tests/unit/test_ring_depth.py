@@ -9,17 +9,17 @@ from slow_rows import slow_but
 
 from fixture_set import ROOT
 from translation_of import compiled
-from translator.diagnostics import TranslationError
-from translator.general.ring_depth import RingDepth, ring_depth, with_stages
-from translator.layout.formulas import Product
-from translator.layout.size_range import RatioBound, RoomBound
-from translator.request import TranslateRequest
-from translator.rewrite.emitted import FewestBuffers
-from translator.source.compile_arguments import compile_arguments
-from translator.source.launch_spec import LaunchSpec, read_launches
-from translator.source.load import load_for_launch
-from translator.translation import tools_of, translate_kernel
-from translator.validate import validate_launch
+from gluonize.decide.layouts.formulas import Product
+from gluonize.decide.layouts.size_range import RatioBound, RoomBound
+from gluonize.diagnostics import TranslationError
+from gluonize.general.launches.ring_depth import RingDepth, ring_depth, with_stages
+from gluonize.judge.verdict import validate_launch
+from gluonize.read.kernels.load import load_for_launch
+from gluonize.read.spec.compile_arguments import compile_arguments
+from gluonize.read.spec.launch import LaunchSpec, read_launches
+from gluonize.request import TranslateRequest
+from gluonize.translation import tools_of, translate_kernel
+from gluonize.write.state.emitted import FewestBuffers
 
 FOLDER = ROOT / "matmul"
 KERNEL = str(FOLDER / "kernel.py")
@@ -121,7 +121,7 @@ def test_a_launch_hands_its_options_to_parameters_too(tmp_path):
 @pytest.mark.slow
 @pytest.mark.compile
 def test_launches_of_several_depths_are_one_kernel(tmp_path, monkeypatch):
-    monkeypatch.setattr("translator.general.general_kernels.EXTENSIONS", 0)
+    monkeypatch.setattr("gluonize.general.general_kernels.EXTENSIONS", 0)
     specs = (staged(2), staged(3, 64, 64, 64))
     made = translate_kernel(TranslateRequest(KERNEL, "gfx950", launches=specs, general=True))
     assert made.text.count("def matmul_kernel(") == 1 and "_layouts(" not in made.text

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from translator.frontend.anchors import PlacedOp, TensorType
-from translator.general.rows_once import one_each, with_rows_once
-from translator.ttgir.layouts import Blocked, Mfma, Slice
+from gluonize.general.layout_roles import one_each, with_rows_once
+from gluonize.trace.model.layouts import Blocked, Mfma, Slice
+from gluonize.trace.passes.anchors import PlacedOp, TensorType
 
 MMA = Mfma(version=4, instr_shape=(32, 32, 16), transposed=True, warps_per_cta=(4, 1), element_bitwidth=32)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rules.template import template
+from gluonize.rules.template import template
 
 
 def operand(text: str) -> str:

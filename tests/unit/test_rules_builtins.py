@@ -6,8 +6,8 @@ from rule_examples import Case, cases, kernel_text, translated
 from triton.experimental.gluon import language as gl
 from triton.runtime.jit import JITCallable
 
-from rules.builtins import BUILTINS, ROWS
-from rules.rows import LANGUAGE, Example
+from gluonize.rules.builtins import BUILTINS, ROWS
+from gluonize.rules.rows import LANGUAGE, Example
 
 WRITTEN = [row for row in ROWS if row.becomes]
 NAMES = {row.name for row in ROWS}

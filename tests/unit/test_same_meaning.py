@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from translation_of import dedent, launch, tensor, translate
 
-from translator.request import TranslateRequest
-from translator.translation import translate_kernel
-from translator.validate import validate_launch
+from gluonize.judge.verdict import validate_launch
+from gluonize.request import TranslateRequest
+from gluonize.translation import translate_kernel
 
 SOURCE = dedent("""
     import triton

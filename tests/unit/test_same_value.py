@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from translation_of import dedent, launch, tensor, translate, validated
 
-from translator.facts.loop_range import loop_bounds
-from translator.facts.reading import read_function
-from translator.facts.same_value import value_key
-from translator.kernel import kernel_facts
-from translator.memory.traced_launch import trace_launch
-from translator.pipeline.tail import TailProof
-from translator.source.load import load_for_launch
+from gluonize.decide.readback.traced_launch import trace_launch
+from gluonize.facts.loops.loop_range import loop_bounds
+from gluonize.facts.reading import read_function
+from gluonize.facts.variables.same_value import value_key
+from gluonize.loops.kernel import kernel_facts
+from gluonize.loops.plan.tiles.tail import TailProof
+from gluonize.read.kernels.load import load_for_launch
 
 KERNEL = """import triton
 import triton.language as tl

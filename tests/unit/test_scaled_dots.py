@@ -9,10 +9,10 @@ import pytest
 from slow_rows import slow_but, slow_but_crossed
 from translation_of import dedent
 
-from translator.lowering.jobs import lower_file
-from translator.lowering.worker import WorkerPool
-from translator.request import TranslateRequest
-from translator.source.launch_spec import LaunchSpec
+from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.judge.lower.jobs import lower_file
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.request import TranslateRequest
 
 SOURCE = dedent("""
     import triton
@@ -82,9 +82,7 @@ def spec_of(formats: str, folder: Path, scales: list[int] | None = None) -> Laun
 
 
 def translated(pool, spec: LaunchSpec, target: str) -> str:
-    result = pool.call(
-        "translator.translation:translate_kernel", TranslateRequest(spec.source, target, launches=(spec,))
-    )
+    result = pool.call("gluonize.translation:translate_kernel", TranslateRequest(spec.source, target, launches=(spec,)))
     assert result.text is not None, result
     return result.text
 
@@ -95,7 +93,7 @@ def test_values_are_those_of_the_source(formats: str, target: str, pool, tmp_pat
     spec = spec_of(formats, tmp_path, [(0, 255, 127, 128, 1, 254)[i % 6] for i in range(8192)])
     output = tmp_path / "output.py"
     output.write_text(translated(pool, spec, target))
-    answer = pool.call("translator.validate:validate_launch", spec.source, str(output), spec, target)
+    answer = pool.call("gluonize.judge.verdict:validate_launch", spec.source, str(output), spec, target)
     assert answer["status"] == "validated", answer
 
 

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 from translation_of import dedent, launch, translate
 
-from translator.frontend.trace import TensorFact
-from translator.rewrite.costs import loaded_again
-from translator.ttgir.layouts import Slice, Wmma
+from gluonize.trace.front.trace import TensorFact
+from gluonize.trace.model.layouts import Slice, Wmma
+from gluonize.write.costs import loaded_again
 
 
 def scaled_tile(folder: Path, scales: int, warps: int = 4) -> str:

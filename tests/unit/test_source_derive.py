@@ -2,11 +2,11 @@
 
 import pytest
 
-from translator.diagnostics import TranslationError
-from translator.source.compile_arguments import compile_arguments
-from translator.source.derive.set_options import parse_settings
-from translator.source.derive.strict import derive_launches
-from translator.source.load import load_kernel
+from gluonize.diagnostics import TranslationError
+from gluonize.read.kernels.load import load_kernel
+from gluonize.read.launches.derive.set_options import parse_settings
+from gluonize.read.launches.derive.strict import derive_launches
+from gluonize.read.spec.compile_arguments import compile_arguments
 
 HEAD = "import torch\nimport triton\nimport triton.language as tl\nopen('executed', 'w')\nraise SystemExit\n"
 KERNEL = (

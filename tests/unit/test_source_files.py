@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from translator.diagnostics import TranslationError
-from translator.project.source_files import find_sources, is_several, refuse_without_kernels
-from translator.project.translate_plan import TranslateOptions, plan_translation
+from gluonize.diagnostics import TranslationError
+from gluonize.product.project.files.sources import find_sources, is_several, refuse_without_kernels
+from gluonize.product.project.translate.plan import TranslateOptions, plan_translation
 
 KERNEL = "import triton\n\n@triton.jit\ndef k(p):\n    pass\n"
 
@@ -85,8 +85,8 @@ def test_two_sources_are_never_written_to_one_file(tree):
 
 def test_a_file_that_cannot_hold_a_kernel_is_refused_at_once(tree):
     """Without loading what translates."""
-    asked = "from translator.cli.edge import run; print(run(['translate', 'plain.py', '-t', 'gfx950']))"
-    loaded = "import sys; print('translator.project.translate_run' in sys.modules)"
+    asked = "from gluonize.product.cli.edge import run; print(run(['translate', 'plain.py', '-t', 'gfx950']))"
+    loaded = "import sys; print('gluonize.product.project.translate.run' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", f"{asked}; {loaded}"], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["2", "False"]
     assert "plain.py: there are no Triton kernels in it [source-no-kernels]" in done.stderr
@@ -131,7 +131,7 @@ def test_what_only_mentions_it_is_not(tmp_path, text):
 
 
 def test_only_the_command_that_is_asked_for_is_made():
-    asked = "from translator.cli.app import app_for; import typer; print(*typer.main.get_command(app_for({})).commands)"
+    asked = "from gluonize.product.cli.app import app_for; import typer; print(*typer.main.get_command(app_for({})).commands)"
     shown = [
         subprocess.run(
             [sys.executable, "-c", asked.format(argv)], capture_output=True, text=True, check=True

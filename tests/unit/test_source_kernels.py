@@ -4,9 +4,9 @@ import ast
 
 import pytest
 
-from translator.diagnostics import TranslationError
-from translator.source.kernels import list_kernels, nothing_to_launch
-from translator.source.pointer_arguments import integer_pointers, pointer_arguments
+from gluonize.diagnostics import TranslationError
+from gluonize.read.kernels.listing import list_kernels, nothing_to_launch
+from gluonize.read.launches.sites.pointers import integer_pointers, pointer_arguments
 
 FILE = """
 import triton as t

@@ -10,11 +10,11 @@ from triton.compiler.compiler import ASTSource, make_backend
 from triton.experimental.gluon._runtime import GluonJITFunction
 from triton.runtime.jit import JITFunction
 
-from translator.diagnostics import TranslationError
-from translator.source.compile_arguments import compile_arguments
-from translator.source.dtype_limits import limits
-from translator.source.launch_spec import LaunchSpec
-from translator.source.load import check_defaults, explain_trace_error, load_for_launch, load_kernel
+from gluonize.diagnostics import TranslationError
+from gluonize.read.evaluate.dtype_limits import limits
+from gluonize.read.kernels.load import check_defaults, explain_trace_error, load_for_launch, load_kernel
+from gluonize.read.spec.compile_arguments import compile_arguments
+from gluonize.read.spec.launch import LaunchSpec
 
 BOOBY_TRAP = "raise SystemExit('host code was executed')\n"
 HEAD = "import triton\nimport triton.language as tl\n"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from translation_of import dedent, launch
 
-from translator.request import TranslateRequest
-from translator.translation import translate_kernel
+from gluonize.request import TranslateRequest
+from gluonize.translation import translate_kernel
 
 TRITON = dedent("""
     import triton

@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from translator.diagnostics import TranslationError
-from translator.project.cache import ContentCache
-from translator.store import shelf as shelf_module
-from translator.store.address import absolute_url, open_store, parse_bytes, shown_bytes
-from translator.store.chosen_store import share, shared_shelf
-from translator.store.entries import seal, unseal
-from translator.store.folder import FolderStore
-from translator.store.packed import pack, unpack
-from translator.store.remote import RemoteStore
-from translator.store.shelf import Shelf
+from gluonize.diagnostics import TranslationError
+from gluonize.product.project.cache.results import ContentCache
+from gluonize.store import shelf as shelf_module
+from gluonize.store.address import absolute_url, open_store, parse_bytes, shown_bytes
+from gluonize.store.chosen_store import share, shared_shelf
+from gluonize.store.entries import seal, unseal
+from gluonize.store.folder import FolderStore
+from gluonize.store.packed import pack, unpack
+from gluonize.store.remote import RemoteStore
+from gluonize.store.shelf import Shelf
 
 
 @pytest.fixture(params=["file", "memory", "moved", "s3"])
@@ -212,7 +212,7 @@ def test_what_cannot_be_dated_is_found_all_the_same(tmp_path, monkeypatch, caplo
 
 def test_what_a_killed_writer_left_is_no_entry_and_goes_later(tmp_path):
     code = (
-        "import os, signal, sys; from pathlib import Path; from translator.store.folder import FolderStore\n"
+        "import os, signal, sys; from pathlib import Path; from gluonize.store.folder import FolderStore\n"
         "os.replace = lambda *a: os.kill(os.getpid(), signal.SIGKILL)\n"
         "FolderStore(Path(sys.argv[1])).write('k', b'half')"
     )

@@ -14,34 +14,34 @@ from slow_rows import slow_but
 from translation_of import dedent, launch, tensor, translate, validated
 from triton.compiler.errors import CompilationError
 
-from rules.targets import TARGETS
-from rules.timing import TIMINGS
-from translator import translation
-from translator.choices.chosen import Choices, choices_of
-from translator.cycles.estimate import Shares, shares
-from translator.cycles.walk_job import lower_and_walk
-from translator.device.build import BundleRequest, build_bundle
-from translator.device.build_jobs import compile_native
-from translator.device.refusal import Refused
-from translator.emulator.emulator_request import Stopped
-from translator.emulator.observer import EmulatedLaunch
-from translator.emulator.sides import Side
-from translator.facts.shared_steps import SUMMED
-from translator.lowering.jobs import lower_file
-from translator.optimize.candidates import ROWS
-from translator.request import TranslateRequest
-from translator.rewrite import stream_k
-from translator.source.launch_spec import LaunchSpec, read_launches
-from translator.translation import translate_kernel
-from translator.ttgir.parse import parse_module
-from translator.validate import pair, validate_launch
-from translator.validate.chosen_programs import IN_ORDER, LAST_FIRST, Programs
-from translator.validate.cut_tiles import Dealing, dealings
-from translator.validate.handed_over import HandedOver
-from translator.validate.hazards import Hazard
-from translator.validate.pair import SourceRun
-from translator.validate.run import validate_job
-from translator.validate.turns import ALTERNATING, BACKWARD, DRAWN, FORWARD
+from gluonize import translation
+from gluonize.decide.choices.chosen import Choices, choices_of
+from gluonize.facts.programs.shared_steps import SUMMED
+from gluonize.judge.cycles.job import lower_and_walk
+from gluonize.judge.cycles.launch.estimate import Shares, shares
+from gluonize.judge.device.bundles.build import BundleRequest, build_bundle
+from gluonize.judge.device.bundles.jobs import compile_native
+from gluonize.judge.device.refusal import Refused
+from gluonize.judge.emulator.observer import EmulatedLaunch
+from gluonize.judge.emulator.request import Stopped
+from gluonize.judge.emulator.sides import Side
+from gluonize.judge.inputs.chosen_programs import IN_ORDER, LAST_FIRST, Programs
+from gluonize.judge.lower.jobs import lower_file
+from gluonize.judge.machine.hazards import Hazard
+from gluonize.judge.machine.memory.handed_over import HandedOver
+from gluonize.judge.machine.turns import ALTERNATING, BACKWARD, DRAWN, FORWARD
+from gluonize.judge.verdict import pair, validate_launch
+from gluonize.judge.verdict.cut_tiles import Dealing, dealings
+from gluonize.judge.verdict.pair import SourceRun
+from gluonize.judge.verdict.run import validate_job
+from gluonize.output.programs import stream_k
+from gluonize.read.spec.launch import LaunchSpec, read_launches
+from gluonize.request import TranslateRequest
+from gluonize.rules.targets import TARGETS
+from gluonize.rules.timing import TIMINGS
+from gluonize.search.candidates import ROWS
+from gluonize.trace.model.parse import parse_module
+from gluonize.translation import translate_kernel
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 SOURCE = dedent("""

@@ -9,18 +9,18 @@ import pytest
 
 import fixture_set
 from nvidia_examples import EXAMPLES, HEAD, descriptor, tensor
-from rules.nvidia import BESIDE, NVIDIA, NvidiaRow, counterpart
-from rules.targets import target
-from translator.diagnostics import TranslationError
-from translator.frontend.gluon_source import gluon_module
-from translator.project.translate_plan import TranslateOptions, plan_translation
-from translator.request import TranslateRequest
-from translator.source.launch_spec import parse_launches
-from translator.source.load import load_kernel
-from translator.structure.arrivals import arrivals_of
-from translator.structure.layout_counterparts import padded
-from translator.translation import translate_kernel
-from translator.validate import validate_launch
+from gluonize.diagnostics import TranslationError
+from gluonize.judge.verdict import validate_launch
+from gluonize.output.kept.arrivals import arrivals_of
+from gluonize.output.kept.layout_counterparts import padded
+from gluonize.product.project.translate.plan import TranslateOptions, plan_translation
+from gluonize.read.kernels.load import load_kernel
+from gluonize.read.spec.launch import parse_launches
+from gluonize.request import TranslateRequest
+from gluonize.rules.nvidia import BESIDE, NVIDIA, NvidiaRow, counterpart
+from gluonize.rules.targets import target
+from gluonize.trace.front.gluon_source import gluon_module
+from gluonize.translation import translate_kernel
 
 
 def launch_of(path, source, arguments, grid=(1,), goal="cuda:90", constexprs=None, options=None):

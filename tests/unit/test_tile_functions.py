@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from translator.request import TranslateRequest
-from translator.source.launch_spec import parse_launches
-from translator.translation import translate_kernel
-from translator.validate import validate_launch
+from gluonize.judge.verdict import validate_launch
+from gluonize.read.spec.launch import parse_launches
+from gluonize.request import TranslateRequest
+from gluonize.translation import translate_kernel
 
 SOURCE = """import triton
 import triton.language as tl

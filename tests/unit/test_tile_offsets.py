@@ -3,9 +3,9 @@
 import pytest
 from translation_of import dedent
 
-from translator.request import TranslateRequest
-from translator.source.launch_spec import LaunchSpec
-from translator.translation import translate_kernel
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.request import TranslateRequest
+from gluonize.translation import translate_kernel
 
 SOURCE = dedent("""
     import triton

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from translation_of import dedent, launch, tensor, translate, validated
 
-from translator.diagnostics import TranslationError
-from translator.frontend.judge import FrontEndJudge
-from translator.source.derive.derivation import derive_kernel
-from translator.source.spec_values import decode_value, encode_value
+from gluonize.diagnostics import TranslationError
+from gluonize.read.evaluate.spec_values import decode_value, encode_value
+from gluonize.read.launches.derive.derivation import derive_kernel
+from gluonize.trace.acceptance import FrontEndJudge
 
 SOURCE = dedent("""
     import torch

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from translator.choices.chosen import Choices, choices_of
-from translator.request import TranslateRequest
-from translator.source.launch_spec import LaunchSpec
-from translator.translation import translate_kernel
-from translator.validate.run import validate_pair
-from translator.validate.stages import source_stage, translated_stage
+from gluonize.decide.choices.chosen import Choices, choices_of
+from gluonize.judge.machine.stages import source_stage, translated_stage
+from gluonize.judge.verdict.run import validate_pair
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.request import TranslateRequest
+from gluonize.translation import translate_kernel
 
 SOURCE = """import triton
 import triton.language as tl

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from triton.runtime.cache import FileCacheManager
 
-from translator.lowering.cache_folder import MANAGER, use_cache_folder
-from translator.lowering.triton_cache import CheckedCacheManager
-from translator.store.chosen_store import shared_shelf
+from gluonize.judge.lower.cache_folder import MANAGER, use_cache_folder
+from gluonize.judge.lower.children.triton_cache import CheckedCacheManager
+from gluonize.store.chosen_store import shared_shelf
 
 KEY = "ABC"
 

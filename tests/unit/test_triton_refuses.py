@@ -3,8 +3,8 @@
 import pytest
 from translation_of import dedent, launch
 
-from translator.request import TranslateRequest
-from translator.translation import translate_kernel
+from gluonize.request import TranslateRequest
+from gluonize.translation import translate_kernel
 
 SOURCE = dedent("""
     import triton

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from translator.cli import exit_status
-from translator.cli import update_command
-from translator.cli.translate_command import _status
-from translator.project.translate_run import CheckedLaunch, FileReport
-from translator.project.update import Updated
-from translator.request import LaunchOutcome
-from translator.source.launch_spec import LaunchSpec
+from gluonize.product.cli import exit_status
+from gluonize.product.cli.project import update
+from gluonize.product.cli.translate.command import _status
+from gluonize.product.project.edits.update import Updated
+from gluonize.product.project.translate.run import CheckedLaunch, FileReport
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.request import LaunchOutcome
 
 
 def report(validation: dict) -> FileReport:
@@ -23,10 +23,10 @@ def test_a_validation_that_fails_inside_is_not_passed_over():
     broken = report({"status": "not_runnable", "bug": "Traceback: in the reference machine"})
     assert broken.bugs == ["Traceback: in the reference machine"]
     assert _status([broken]) == exit_status.BUG
-    assert update_command._status([Updated(None, "written", broken)]) == exit_status.BUG
+    assert update._status([Updated(None, "written", broken)]) == exit_status.BUG
 
 
 def test_one_that_has_nothing_to_run_on_is():
     unrun = report({"status": "not_runnable", "reason": "no values"})
     assert _status([unrun]) == exit_status.DONE
-    assert update_command._status([Updated(None, "written", unrun)]) == exit_status.DONE
+    assert update._status([Updated(None, "written", unrun)]) == exit_status.DONE

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from test_project_check import OUT, edit, project  # noqa: F401 - a folder with a source, its import and its translation
-from translator.cli import watch_command
-from translator.cli.edge import run
+from gluonize.product.cli.edge import run
+from gluonize.product.cli.project import watch
 
 
 @pytest.mark.parametrize("path, old, new", [("scale.py", "x * FACTOR", "x * FACTOR + 1"), ("l.json", "1024", "2048")])
 def test_a_save_is_followed_by_an_update(project, capsys, monkeypatch, path, old, new):  # noqa: F811
     looks = []
-    stamps = watch_command._stamps
+    stamps = watch._stamps
 
     def seen(*arguments):
         looks.append(arguments)
@@ -20,7 +20,7 @@ def test_a_save_is_followed_by_an_update(project, capsys, monkeypatch, path, old
             edit(path, old, new)
         return stamps(*arguments)
 
-    monkeypatch.setattr(watch_command, "_stamps", seen)
+    monkeypatch.setattr(watch, "_stamps", seen)
     status = run(["watch", "--no-compile", "--every", "0.05", "--once"])
     printed = capsys.readouterr().out
     assert status == 0 and f"{path} changed" in printed and f"{OUT}: written" in printed
@@ -29,7 +29,7 @@ def test_a_save_is_followed_by_an_update(project, capsys, monkeypatch, path, old
 
 def test_every_input_is_watched_and_a_half_written_source_is_no_end(project, capfd, monkeypatch):  # noqa: F811
     looks = []
-    stamps = watch_command._stamps
+    stamps = watch._stamps
 
     def seen(*arguments):
         looks.append(arguments)
@@ -39,7 +39,7 @@ def test_every_input_is_watched_and_a_half_written_source_is_no_end(project, cap
             Path("scale.py").write_text(good.replace("x * FACTOR", "x * (FACTOR"))
         return found
 
-    monkeypatch.setattr(watch_command, "_stamps", seen)
+    monkeypatch.setattr(watch, "_stamps", seen)
     status = run(["watch", "--no-compile", "--every", "0.05", "--once"])
     printed = capfd.readouterr()
     assert status == 2 and "watching 3 files" in printed.out and "scale.py:" in printed.err

@@ -8,7 +8,7 @@ import pickle
 import pytest
 from parsed_expressions import mistakes
 
-from translator.gluon.written import (
+from gluonize.gluon.written import (
     Does,
     Written,
     addend,

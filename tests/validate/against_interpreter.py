@@ -59,15 +59,15 @@ def _wide_value(value):
 
 def machine_side(spec, folders: tuple[str, ...], scale: float = 1.0) -> dict:
     """Run on the machine with random floats times `scale`; -> inputs and results. Runs in a worker."""
-    from translator.diagnostics import TranslationError
-    from translator.validate.bind import bind, place_tensors
-    from translator.validate.engine import Machine
-    from translator.validate.hazards import Hazard, NotRunnable
-    from translator.validate.inputs import DescriptorArgument, Tensor, make_inputs
-    from translator.validate.memory import Memory
-    from translator.ttgir.parse import parse_module
-    from translator.validate.pair import narrowest
-    from translator.validate.stages import source_stage
+    from gluonize.diagnostics import TranslationError
+    from gluonize.judge.inputs.bind import bind, place_tensors
+    from gluonize.judge.machine.engine import Machine
+    from gluonize.judge.machine.hazards import Hazard, NotRunnable
+    from gluonize.judge.inputs.inputs import DescriptorArgument, Tensor, make_inputs
+    from gluonize.judge.machine.memory.guarded import Memory
+    from gluonize.trace.model.parse import parse_module
+    from gluonize.judge.verdict.pair import narrowest
+    from gluonize.judge.machine.stages import source_stage
 
     try:
         stage = source_stage(spec.source, spec, "gfx950", folders)
@@ -128,7 +128,7 @@ def _round_to_nearest(builder) -> None:
     import triton.language as tl
     from triton.runtime.interpreter import TensorHandle
 
-    from translator.validate.dtypes import encode, rounded
+    from gluonize.judge.machine.dtypes import encode, rounded
 
     cast = builder.cast_impl
 
@@ -151,8 +151,8 @@ def interpret(job: dict) -> dict:
     from triton.language.core import constexpr
     from triton.runtime.interpreter import InterpretedFunction, _patch_lang, interpreter_builder
 
-    from translator.source.load import load_kernel
-    from translator.source.spec_values import decode_value
+    from gluonize.read.kernels.load import load_kernel
+    from gluonize.read.evaluate.spec_values import decode_value
 
     spec = job["spec"]
     # The user's stay jit functions while they are read, so that the same code finds them.
@@ -245,7 +245,7 @@ def _child(spec, folders: tuple[str, ...], machine: dict, plain: bool) -> dict:
 
 def differences(machine: dict, other: dict) -> tuple[list[str], bool]:
     """One line per tensor that differs by more than a validation allows, and whether overflow hides much."""
-    from translator.validate.compare import compare
+    from gluonize.judge.verdict.compare import compare
 
     memory = machine["memory"]
     theirs = copy.deepcopy(memory)
@@ -257,7 +257,7 @@ def differences(machine: dict, other: dict) -> tuple[list[str], bool]:
 
 def judge(pool, spec, folders: tuple[str, ...]) -> tuple[str, str]:
     """Where numbers overflow the order of a sum decides between inf and NaN, so small ones are tried too."""
-    from translator.diagnostics import InternalError, TranslationError
+    from gluonize.diagnostics import InternalError, TranslationError
 
     for scale in (1.0, SMALL):
         try:
@@ -288,8 +288,8 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", default=[""], help="launches whose id has one of these in it")
     parser.add_argument("--json")
     options = parser.parse_args()
-    from translator.lowering.worker import WorkerPool
-    from translator.source.launch_spec import read_launches
+    from gluonize.judge.lower.children.worker import WorkerPool
+    from gluonize.read.spec.launch import read_launches
 
     count: Counter = Counter()
     report, known = {}, known_differences()

@@ -32,13 +32,13 @@ sys.path[:0] = [str(p) for p in (HERE, HERE.parent, HERE.parent.parent) if str(p
 import fixture_set  # noqa: E402
 from mutants import Mutant, mutants, reachable  # noqa: E402
 
-from translator.diagnostics import TranslationError  # noqa: E402
-from translator.lowering.worker import WorkerPool  # noqa: E402
-from translator.source.launch_spec import read_launches  # noqa: E402
-from translator.validate.result import ValidationResult  # noqa: E402
-from translator.validate.run import validate_pair  # noqa: E402
-from translator.validate.stages import Stage, source_stage, translated_stage  # noqa: E402
-from translator.ttgir.types import split_top  # noqa: E402
+from gluonize.diagnostics import TranslationError  # noqa: E402
+from gluonize.judge.lower.children.worker import WorkerPool  # noqa: E402
+from gluonize.read.spec.launch import read_launches  # noqa: E402
+from gluonize.judge.verdict.result import ValidationResult  # noqa: E402
+from gluonize.judge.verdict.run import validate_pair  # noqa: E402
+from gluonize.judge.machine.stages import Stage, source_stage, translated_stage  # noqa: E402
+from gluonize.trace.model.types import split_top  # noqa: E402
 
 SURVIVORS = HERE / "survivors.toml"
 SLICE = 12  # mutants per job of a worker

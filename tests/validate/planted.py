@@ -6,10 +6,10 @@ import functools
 from dataclasses import dataclass
 from pathlib import Path
 
-from translator.source.launch_spec import LaunchSpec
-from translator.validate.result import ValidationResult
-from translator.validate.run import validate_pair
-from translator.validate.stages import Stage, source_stage, translated_stage
+from gluonize.judge.machine.stages import Stage, source_stage, translated_stage
+from gluonize.judge.verdict.result import ValidationResult
+from gluonize.judge.verdict.run import validate_pair
+from gluonize.read.spec.launch import LaunchSpec
 
 KERNELS = Path(__file__).resolve().parent / "kernels"
 

@@ -34,7 +34,7 @@ def _by_spelling(operation_of):
     """An operation is known by the name that is written, whoever's function that is."""
 
     def spelled(call: ast.Call, callee: Any):
-        from translator.facts.operations import ARGUMENTS, Operation
+        from gluonize.facts.integers.operations import ARGUMENTS, Operation
 
         name = call.func.id if isinstance(call.func, ast.Name) else ""
         if name in ARGUMENTS:
@@ -63,38 +63,38 @@ def _unsound(**rules: Callable) -> Callable:
 REVERTS = {
     "augmented": Revert(
         "the target of `x += c` is not taken for a use: what ran ahead in a pipelined loop is not moved back",
-        {"translator.facts.webs:Web.reads": lambda old: property(lambda web: web.uses)},
+        {"gluonize.facts.webs:Web.reads": lambda old: property(lambda web: web.uses)},
         ("loops of products", "persistent", "modes", "locks"),
     ),
     "defaults": Revert(
         "a launch that leaves an argument to its default is neither checked nor thought of",
         {
-            "translator.translation:given_numbers": lambda old: lambda specs, defaults: old(specs, {}),
-            "translator.rewrite.host_file:checks_a_default": lambda old: lambda fn, contract: False,
-            "translator.rewrite.standalone:checks_a_default": lambda old: lambda fn, contract: False,
+            "gluonize.translation:given_numbers": lambda old: lambda specs, defaults: old(specs, {}),
+            "gluonize.output.file.host:checks_a_default": lambda old: lambda fn, contract: False,
+            "gluonize.output.file.standalone:checks_a_default": lambda old: lambda fn, contract: False,
         },
         ("addresses",),
     ),
     "conversions": Revert(
         "a number keeps its range when it is converted to another width or sign",
-        {"translator.facts.known:converted": lambda old: lambda to, a: a},
+        {"gluonize.facts.integers.known:converted": lambda old: lambda to, a: a},
         ("addresses",),
     ),
     "steps": Revert(
         "a step that is given by keyword is not seen: the index of a loop that goes down is taken for one that goes up",
-        {"translator.facts.values:range_of_loop": _by_position},
+        {"gluonize.facts.numbers.values:range_of_loop": _by_position},
         ("addresses",),
     ),
     "names": Revert(
         "a helper of the user's that is named as a builtin is taken for it",
-        {"translator.facts.values:operation_of": _by_spelling},
+        {"gluonize.facts.numbers.values:operation_of": _by_spelling},
         ("addresses",),
     ),
     "differences": Revert(
         "a difference of numbers that are not negative is not negative",
         {
-            "translator.facts.known:TRANSFER": _unsound(sub=lambda type, a, b: a),
-            "translator.facts.known:LINEAR": _unsound(sub=lambda a, b: a),
+            "gluonize.facts.integers.known:TRANSFER": _unsound(sub=lambda type, a, b: a),
+            "gluonize.facts.integers.known:LINEAR": _unsound(sub=lambda a, b: a),
         },
         ("addresses",),
     ),

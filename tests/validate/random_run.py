@@ -30,8 +30,8 @@ from kernelgen.minimize import minimized  # noqa: E402
 from kernelgen.saved import save  # noqa: E402
 from kernelgen.untidy import untidied  # noqa: E402
 
-from translator.diagnostics import InternalError, TranslationError  # noqa: E402
-from translator.lowering.worker import WorkerPool  # noqa: E402
+from gluonize.diagnostics import InternalError, TranslationError  # noqa: E402
+from gluonize.judge.lower.children.worker import WorkerPool  # noqa: E402
 
 SECONDS = 60.0  # of CPU time for one kernel
 JOBS = 400  # kernels per child process

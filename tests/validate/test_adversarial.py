@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from translator.source.launch_spec import LaunchSpec
-from translator.validate.inputs import make_inputs
-from translator.validate.launch_check import NO_ANSWER, launch_check
-from translator.validate.run import validate_pair
-from translator.validate.stages import source_stage
+from gluonize.judge.inputs.inputs import make_inputs
+from gluonize.judge.machine.stages import source_stage
+from gluonize.judge.verdict.launch_check import NO_ANSWER, launch_check
+from gluonize.judge.verdict.run import validate_pair
+from gluonize.read.spec.launch import LaunchSpec
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
 BRANCH = """def kernel(x_ptr, out_ptr, n, mode, B: tl.constexpr):

@@ -9,8 +9,8 @@ import pytest
 
 from tests.validate.test_adversarial import launch, run
 from tests.validate.test_far import ROWS, STRIDED, TWO
-from translator.validate.boundaries import boundaries
-from translator.validate.inputs import make_inputs
+from gluonize.judge.inputs.inputs import make_inputs
+from gluonize.judge.verdict.boundaries import boundaries
 
 LANES = replace(STRIDED, constexprs={"B": 32}, grid=(1,))
 # Wrong where the product of some lane overflows, though no lane does that is on.

@@ -10,13 +10,13 @@ import pytest
 from cluster_sources import SOURCES
 from translation_of import translate
 
-from translator.ttgir.parse import parse_module
-from translator.validate import validate_launch
-from translator.validate.bind import bind, place_tensors
-from translator.validate.engine import Machine
-from translator.validate.inputs import make_inputs
-from translator.validate.memory import Memory
-from translator.validate.stages import translated_stage
+from gluonize.judge.inputs.bind import bind, place_tensors
+from gluonize.judge.inputs.inputs import make_inputs
+from gluonize.judge.machine.engine import Machine
+from gluonize.judge.machine.memory.guarded import Memory
+from gluonize.judge.machine.stages import translated_stage
+from gluonize.judge.verdict import validate_launch
+from gluonize.trace.model.parse import parse_module
 
 PAIR = re.compile(r" +cluster\.arrive\(\)\n +cluster\.wait\(\)\n")
 NAMES = ("matmul", "matmul with masks", "matmul with descriptors", "split-K", "attention", "causal attention")

@@ -14,10 +14,10 @@ import fixture_set
 import pytest
 from translation_of import tensor
 
-from translator.choices.chosen import choices_of
-from translator.request import with_options
-from translator.source.launch_spec import LaunchSpec, read_launches
-from translator.validate import validate_launch
+from gluonize.decide.choices.chosen import choices_of
+from gluonize.judge.verdict import validate_launch
+from gluonize.read.spec.launch import LaunchSpec, read_launches
+from gluonize.request import with_options
 
 COUNTS = (2, 4)
 

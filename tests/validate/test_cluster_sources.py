@@ -8,9 +8,9 @@ import pytest
 from cluster_sources import SOURCES
 from translation_of import compiled, validated
 
-from translator.lowering.jobs import lower_file
-from translator.request import TranslateRequest
-from translator.translation import translate_kernel
+from gluonize.judge.lower.jobs import lower_file
+from gluonize.request import TranslateRequest
+from gluonize.translation import translate_kernel
 
 # Those that Triton's own backend compiles for several workgroups; the others need what one workgroup has in another one.
 OF_TRITON = (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from translator.ttgir.parse import parse_module
-from translator.validate.control_slice import control_slice
+from gluonize.judge.inputs.control_slice import control_slice
+from gluonize.trace.model.parse import parse_module
 
 # Both branches give the names %2 and %3 to values of their own, as MLIR prints them.
 SIBLINGS = """module {

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from translator.cli import check_command
-from translator.cli.translate_command import validation_line
-from translator.diagnostics import TranslationError
-from translator.project.provenance import parse_provenance, without_line
-from translator.project.verdict import level_of, verdict_lines, with_verdict
-from translator.source.launch_spec import LaunchSpec
-from translator.validate.coverage import CLASSES, Coverage, trip_class, united
-from translator.validate.run import validate_pair
-from translator.validate.stages import source_stage
+from gluonize.diagnostics import TranslationError
+from gluonize.judge.machine.coverage import CLASSES, Coverage, trip_class, united
+from gluonize.judge.machine.stages import source_stage
+from gluonize.judge.verdict.run import validate_pair
+from gluonize.product.cli.project import check as check_command
+from gluonize.product.cli.translate.command import validation_line
+from gluonize.product.project.output.provenance import parse_provenance, without_line
+from gluonize.product.project.output.verdict import level_of, verdict_lines, with_verdict
+from gluonize.read.spec.launch import LaunchSpec
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
 KERNEL = HEAD + """def kernel(x_ptr, flags_ptr, n, B: tl.constexpr):
@@ -126,9 +126,9 @@ def test_the_header_says_how_far_and_is_no_part_of_the_text(run):
 
 
 def test_check_can_demand_a_level(run, tmp_path: Path, monkeypatch, capsys):
-    from translator.cli.console import Verbosity
-    from translator.project.check import FileState
-    from translator.project.planned import ProjectFile
+    from gluonize.product.cli.console import Verbosity
+    from gluonize.product.project.checks.check import FileState
+    from gluonize.product.project.files.planned import ProjectFile
 
     output = tmp_path / "a_gfx950.py"
     output.write_text(with_verdict(ORIGIN, [validation(run(5 * B, [0, 0]))]))

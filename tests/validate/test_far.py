@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from tests.validate.test_adversarial import B, launch, run, tensor
-from translator.validate.bind import place_tensors
-from translator.validate.compare import compare
-from translator.validate.far import BEYOND, PROMISED, far, in_large_storage
-from translator.validate.hazards import Hazard, NotRunnable
-from translator.validate.inputs import make_inputs
-from translator.validate.knobs import argument_knob
-from translator.validate.memory import Memory
-from translator.validate.sparse import MOST, PAGE, Pages
+from gluonize.judge.inputs.bind import place_tensors
+from gluonize.judge.inputs.enlarged import argument_knob
+from gluonize.judge.inputs.inputs import make_inputs
+from gluonize.judge.machine.hazards import Hazard, NotRunnable
+from gluonize.judge.machine.memory.guarded import Memory
+from gluonize.judge.machine.memory.sparse import MOST, PAGE, Pages
+from gluonize.judge.verdict.compare import compare
+from gluonize.judge.verdict.far_offsets import BEYOND, PROMISED, far, in_large_storage
 
 ROWS = """def kernel(x_ptr, out_ptr, n, stride, B: tl.constexpr):
     row = tl.program_id(0) * B + tl.arange(0, B)

@@ -9,8 +9,8 @@ import pytest
 
 import fixture_set
 
-from translator.source.launch_spec import LaunchSpec, read_launches
-from translator.validate import validate_launch
+from gluonize.judge.verdict import validate_launch
+from gluonize.read.spec.launch import LaunchSpec, read_launches
 
 SOURCE = """from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
@@ -216,7 +216,7 @@ def test_the_same_hazard_counts_in_a_translation(tmp_path: Path):
 
 
 def test_a_translation_may_be_launched_with_other_warps(tmp_path: Path):
-    from translator.validate.run import validate_job
+    from gluonize.judge.verdict.run import validate_job
 
     (tmp_path / "source.py").write_text(SOURCE)
     (tmp_path / "output.py").write_text(OUTPUT.replace("[4, 1]", "[8, 1]"))

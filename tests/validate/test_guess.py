@@ -9,11 +9,11 @@ import pytest
 from slow_rows import slow_but
 
 import fixture_set
-from translator.source.launch_spec import LaunchSpec, read_launches
-from translator.validate.made_up_launches import ROOM, guesses
-from translator.validate.result import ValidationResult
-from translator.validate.run import validate_pair
-from translator.validate.stages import source_stage, translated_stage
+from gluonize.judge.inputs.made_up import ROOM, guesses
+from gluonize.judge.machine.stages import source_stage, translated_stage
+from gluonize.judge.verdict.result import ValidationResult
+from gluonize.judge.verdict.run import validate_pair
+from gluonize.read.spec.launch import LaunchSpec, read_launches
 
 TARGET = "gfx950"
 

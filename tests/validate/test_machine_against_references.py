@@ -10,15 +10,15 @@ import pytest
 from slow_rows import slow_but_every
 
 import fixture_set
-from translator.source.launch_spec import read_launches
-from translator.validate.bind import bind, place_tensors
-from translator.validate.dtypes import decode, encode, stored
-from translator.validate.engine import Machine
-from translator.validate.inputs import ELEMENTS, Inputs, Tensor, make_inputs
-from translator.validate.memory import Memory
-from translator.ttgir.parse import parse_module
-from translator.validate.run import validate_pair
-from translator.validate.stages import source_stage, translated_stage
+from gluonize.judge.inputs.bind import bind, place_tensors
+from gluonize.judge.inputs.inputs import ELEMENTS, Inputs, Tensor, make_inputs
+from gluonize.judge.machine.dtypes import decode, encode, stored
+from gluonize.judge.machine.engine import Machine
+from gluonize.judge.machine.memory.guarded import Memory
+from gluonize.judge.machine.stages import source_stage, translated_stage
+from gluonize.judge.verdict.run import validate_pair
+from gluonize.read.spec.launch import read_launches
+from gluonize.trace.model.parse import parse_module
 
 CASES = [(fixture, spec) for fixture in fixture_set.fixtures() for spec in read_launches(str(fixture.launches_file))]
 IDS = [spec.id for _, spec in CASES]

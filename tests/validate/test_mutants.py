@@ -18,8 +18,8 @@ from planted import KERNELS, run_matmul
 from slow_rows import slow_but
 
 import fixture_set
-from translator.diagnostics import TranslationError
-from translator.validate.hazards import Finding
+from gluonize.diagnostics import TranslationError
+from gluonize.judge.machine.hazards import Finding
 
 SAMPLE = int(os.environ.get("GLUONIZE_MUTANTS", "12"))
 END = "nothing uses the shared memory after the loop, and the end of a wave waits for its copies"

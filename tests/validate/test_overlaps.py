@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from tests.validate.test_adversarial import launch, run, tensor
-from translator.validate.bind import place_tensors
-from translator.validate.inputs import make_inputs
-from translator.validate.memory import Memory
-from translator.validate.overlaps import as_views, distances
+from gluonize.judge.inputs.bind import place_tensors
+from gluonize.judge.inputs.inputs import make_inputs
+from gluonize.judge.inputs.overlaps import as_views, distances
+from gluonize.judge.machine.memory.guarded import Memory
 
 # Only one element of two is read through x and written through out: no call with one tensor for both shows an order.
 BESIDE = """def kernel(x_ptr, out_ptr, B: tl.constexpr):

@@ -16,12 +16,12 @@ import fixture_set
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "pipeline"))
 
 from test_generated import run  # noqa: E402
-from translator.report.explain_job import explain_launch  # noqa: E402
-from translator.request import TranslateRequest, TranslateResult  # noqa: E402
-from translator.source.launch_spec import read_launches  # noqa: E402
-from translator.translation import translate_kernel  # noqa: E402
-from translator.validate.run import validate_pair  # noqa: E402
-from translator.validate.stages import source_stage, translated_stage  # noqa: E402
+from gluonize.product.report.explain.job import explain_launch  # noqa: E402
+from gluonize.request import TranslateRequest, TranslateResult  # noqa: E402
+from gluonize.read.spec.launch import read_launches  # noqa: E402
+from gluonize.translation import translate_kernel  # noqa: E402
+from gluonize.judge.verdict.run import validate_pair  # noqa: E402
+from gluonize.judge.machine.stages import source_stage, translated_stage  # noqa: E402
 
 TARGET, STRATEGY = "gfx1250", "warp-specialized"
 MATMUL = (KERNELS / "matmul.py").read_text()

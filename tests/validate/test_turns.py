@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from test_adversarial import HEAD, PLAIN, launch, run, tensor
 
-from translator.validate import engine, pair
+from gluonize.judge.machine import engine
+from gluonize.judge.verdict import pair
 
 LOCK = """def kernel(x_ptr, out_ptr, lock_ptr, B: tl.constexpr):
     i = tl.arange(0, B)

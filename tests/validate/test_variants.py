@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from translator.source.launch_spec import LaunchSpec
-from translator.validate.run import validate_pair
-from translator.validate.stages import source_stage, translated_stage
+from gluonize.judge.machine.stages import source_stage, translated_stage
+from gluonize.judge.verdict.run import validate_pair
+from gluonize.read.spec.launch import LaunchSpec
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
 KERNEL = HEAD + """def _largest(x):

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from triton.runtime.jit import JITFunction
 
-from rules.rows import LANGUAGE, Row
-from translator.facts.function import FunctionFacts
-from translator.frontend.trace import ConstFact, Frame, MethodFact, OpaqueFact, TensorFact, Trace, node_key
+from gluonize.facts.function import FunctionFacts
+from gluonize.rules.rows import LANGUAGE, Row
+from gluonize.trace.front.trace import ConstFact, Frame, MethodFact, OpaqueFact, TensorFact, Trace, node_key
 
 if TYPE_CHECKING:
     pass

@@ -8,11 +8,11 @@ from typing import Any
 
 from triton.runtime.jit import JITFunction
 
-from translator.facts.callees import function_of, is_dot, needs_texts
-from translator.facts.function import FunctionFacts
-from translator.facts.syntax import augmented_binop
-from translator.facts.webs import UnrolledLoop
-from translator.frontend.trace import TensorFact, Visit, node_key
+from gluonize.facts.callees import function_of, is_dot, needs_texts
+from gluonize.facts.function import FunctionFacts
+from gluonize.facts.syntax import augmented_binop
+from gluonize.facts.webs import UnrolledLoop
+from gluonize.trace.front.trace import TensorFact, Visit, node_key
 
 
 class Promotion(ast.BinOp):

@@ -11,11 +11,11 @@ from typing import Any, Protocol
 import triton.language as tl
 from triton.experimental.gluon import language as gl
 
-from translator.frontend.trace import ConstFact, Frame, TensorFact, Visit, node_key
-from translator.facts.kernel_facts import KernelFacts
-from translator.facts.source_text import SourceText
-from translator.facts.webs import Webs
-from translator.ttgir.layouts import Blocked, Layout, Linear, dealt
+from gluonize.facts.kernel import KernelFacts
+from gluonize.facts.source_text import SourceText
+from gluonize.facts.webs import Webs
+from gluonize.trace.front.trace import ConstFact, Frame, TensorFact, Visit, node_key
+from gluonize.trace.model.layouts import Blocked, Layout, Linear, dealt
 
 # The twin of default layouts, where these are told from layouts that are asked for: those are counted from 0.
 _OF_DEFAULTS = -1
@@ -62,12 +62,12 @@ class GivenPointers:
 
 
 class FunctionFacts:
-    """The function of `frame`, reached by the chain of call visits `path`; made by `translator.facts.reading`.
+    """The function of `frame`, reached by the chain of call visits `path`; made by `gluonize.facts.reading`.
 
-    tree: its syntax, with some statements written out (translator.facts.desugar). webs: its variables. looped: the calls that
+    tree: its syntax, with some statements written out (gluonize.facts.desugar). webs: its variables. looped: the calls that
     stand in loops. equals: the others that give the value of an expression, where Triton makes it once. called: of a helper that is written for
     one call, by whom and with what. pointers: of a helper that is written, what its pointer parameters are. signs: those found so far
-    (translator.facts.signs).
+    (gluonize.facts.numbers.signs).
     """
 
     webs: Webs
@@ -83,7 +83,7 @@ class FunctionFacts:
         self.signs: dict[tuple[ast.AST, bool], Any] = {}
         self._branches: dict[ast.AST, list[ast.If]] | None = None
         self._taken: dict[ast.AST, bool] = {}
-        self.known_callees: dict[ast.Call, Any] = {}  # of translator.facts.callees
+        self.known_callees: dict[ast.Call, Any] = {}  # of gluonize.facts.callees
         self._find_callee = find_callee
         self._callees: dict[ast.Call, tuple[FunctionFacts | None, dict[str, ast.expr]]] = {}
 

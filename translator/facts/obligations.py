@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from translator.facts.host_bounds import Condition
+from gluonize.facts.integers.host_bounds import Condition
 
 # What has to hold.
 KINDS = {

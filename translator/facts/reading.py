@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from translator.facts import callees
-from translator.facts.desugar import expand_promotions, unroll_loops
-from translator.facts.equal import equal_expressions
-from translator.facts.function import FunctionFacts
-from translator.facts.kernel_facts import KernelFacts
-from translator.facts.webs import build_webs
-from translator.frontend.trace import Frame
+from gluonize.facts import callees
+from gluonize.facts.desugar import expand_promotions, unroll_loops
+from gluonize.facts.function import FunctionFacts
+from gluonize.facts.kernel import KernelFacts
+from gluonize.facts.variables.equal import equal_expressions
+from gluonize.facts.webs import build_webs
+from gluonize.trace.front.trace import Frame
 
 MAX_CALL_DEPTH = 8
 

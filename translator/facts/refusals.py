@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from translator.diagnostics import Diagnostic, TranslationError
-from translator.frontend.trace import Frame
-from translator.source.moved_lines import file_line
+from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.read.files.moved_lines import file_line
+from gluonize.trace.front.trace import Frame
 
 
 def refuse(frame: Frame, node: Any, code: str, message: str, why: str = "", help: str = "") -> TranslationError:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from translator.general.box import Point, points, some
-from translator.layout.formulas import Product
-from translator.layout.size_range import Bound, RatioBound, RoomBound, SizeRange
+from gluonize.decide.layouts.formulas import Product
+from gluonize.decide.layouts.size_range import Bound, RatioBound, RoomBound, SizeRange
+from gluonize.general.box import Point, points, some
 
 MOST_BOUNDS = 4
 MOST_SIZES = 3  # in one bound

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from translator.layout.size_range import Bound, SizeRange
+from gluonize.decide.layouts.size_range import Bound, SizeRange
 
 Point = tuple[int, ...]  # a value for each size, in one order
 MOST_POINTS = 27  # all neighbours of three sizes; of more sizes, those in which they move together or alone

@@ -13,10 +13,10 @@ from functools import lru_cache
 
 import libcst as cst
 
-from translator.rewrite.emitted import EmittedKernel, LaidOut
-from translator.rewrite.gluon_function import GluonFunction
-from translator.rewrite.tree_walk import called, children, mapped, same, walk
-from translator.ttgir.layouts import DotOperand, Layout, Mfma, Wmma
+from gluonize.gluon.function import GluonFunction
+from gluonize.gluon.walk import called, children, mapped, same, walk
+from gluonize.trace.model.layouts import DotOperand, Layout, Mfma, Wmma
+from gluonize.write.state.emitted import EmittedKernel, LaidOut
 
 _CONVERT = "convert_layout"
 _SCALED = ("a", "b", "a_format", "b_format", "acc")

@@ -16,11 +16,11 @@ from dataclasses import replace
 
 import libcst as cst
 
-from translator.general.converted_texts import is_conversion
-from translator.rewrite.emitted import EmittedKernel, LaidOut
-from translator.rewrite.gluon_function import INDENT, code, formatted, statements
-from translator.rewrite.tree_walk import called, children, inside, mapped, names, walk
-from translator.ttgir.layouts import DotOperand, Layout, Linear
+from gluonize.general.converted_texts import is_conversion
+from gluonize.gluon.function import INDENT, code, formatted, statements
+from gluonize.gluon.walk import called, children, inside, mapped, names, walk
+from gluonize.trace.model.layouts import DotOperand, Layout, Linear
+from gluonize.write.state.emitted import EmittedKernel, LaidOut
 
 Change = Callable[[cst.CSTNode], cst.CSTNode | None]
 _OF_ANY_LAYOUT = ("permute", "reshape")  # the layout of the result follows from that of the operand, whatever it is

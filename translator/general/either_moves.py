@@ -2,7 +2,7 @@
 
     a_base += BLOCK_K * stride_ak  ->  a_base, a_offs = advanced(a_base, a_offs, BLOCK_K * stride_ak)
 
-A moving base serves all loads of a lane, offsets that move are one instruction less (`translator.pipeline.prepare`). Which of them is right
+A moving base serves all loads of a lane, offsets that move are one instruction less (`gluonize.loops.forms.prepare`). Which of them is right
 follows from the sizes, so a function of the output picks it, where translations for small tiles differ in nothing else.
 """
 
@@ -14,16 +14,16 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
-from translator.facts.kernel_facts import words_of
-from translator.general.box import Point, Region, some
-from translator.general.converted_texts import in_words_of
-from translator.general.trials import Trials
-from translator.numbered import numbered
-from translator.pipeline.prepare import FEWEST_LOADS
-from translator.rewrite.emitted import EmittedKernel
-from translator.rewrite.gluon_function import INDENT, GluonFunction, code, formatted, statements
-from translator.rewrite.tree_walk import assigned, inside, mapped, walk
-from translator.rewrite.unit import Synthesized
+from gluonize.facts.kernel import words_of
+from gluonize.general.box import Point, Region, some
+from gluonize.general.converted_texts import in_words_of
+from gluonize.general.launches.trials import Trials
+from gluonize.gluon.function import INDENT, GluonFunction, code, formatted, statements
+from gluonize.gluon.walk import assigned, inside, mapped, walk
+from gluonize.loops.forms.prepare import FEWEST_LOADS
+from gluonize.numbered import numbered
+from gluonize.write.state.emitted import EmittedKernel
+from gluonize.write.state.unit import Synthesized
 
 SMALLEST, ANYWHERE = 4, 4  # sizes for which translations are compared: those with the smallest tiles, and any
 

@@ -13,9 +13,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from translator.general.bounds import bounds_between
-from translator.facts.obligations import Obligation
-from translator.general.box import (
+from gluonize.decide.layouts.formulas import Product, fit
+from gluonize.decide.layouts.size_range import Bound
+from gluonize.facts.obligations import Obligation
+from gluonize.general.bounds import bounds_between
+from gluonize.general.box import (
     Box,
     Point,
     Region,
@@ -30,17 +32,15 @@ from translator.general.box import (
     some,
     within,
 )
-from translator.general.either_moves import with_either
-from translator.general.layout_roles import ring_bytes, without_twin
-from translator.general.ring_depth import STAGES_TRIED
-from translator.general.rules import same_layout
-from translator.general.sampled_layouts import Layouts, SampledLayouts
-from translator.general.trials import WARPS, Given, Key, Loose, State, Tools, Trials, joinable
-from translator.general.wanted import Rank, Sought, Wanted
-from translator.layout.formulas import Product, fit
-from translator.layout.size_range import Bound
-from translator.rewrite.emitted import EmittedKernel
-from translator.source.launch_spec import LaunchSpec
+from gluonize.general.either_moves import with_either
+from gluonize.general.launches.ring_depth import STAGES_TRIED
+from gluonize.general.launches.trials import WARPS, Given, Key, Loose, State, Tools, Trials, joinable
+from gluonize.general.launches.wanted import Rank, Sought, Wanted
+from gluonize.general.layout_roles import ring_bytes, without_twin
+from gluonize.general.rules.sampled import Layouts, SampledLayouts
+from gluonize.general.rules.search import same_layout
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.write.state.emitted import EmittedKernel
 
 DEPTH_DIFFERS = "its rings have other depths for other launches"
 NO_FORMULA = "no formula gives its layouts for other sizes"

@@ -6,25 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from translator.general.box import Point, Region, some
-from translator.general.general_kernels import DEPTH_DIFFERS, NO_FORMULA, GeneralLayouts, general_layouts
-from translator.general.other_flags import launches_of_other_flags
-from translator.general.other_types import launches_of_other_types
-from translator.general.other_texts import tile_sizes, with_other_texts
-from translator.general.ring_depth import ring_depth
-from translator.general.trials import WARPS, Given, Tools, joinable, with_sizes
-from translator.general.written_kernel import as_written
-from translator.general.wanted import Rest, Sought
-from translator.layout.size_range import SizeRange, in_words
-from translator.memory.traced_launch import TracedLaunch
-from translator.rewrite.configuration import Key
-from translator.rewrite.emitted import EmittedKernel
-from translator.rewrite.kernel_family import KernelVersion
-from translator.rewrite.merge import joined
-from translator.rewrite.standalone import told_beside
-from translator.rewrite.unit import Synthesized
-from translator.source.launch_spec import LaunchSpec
-from translator.ttgir.elements import bits_of
+from gluonize.decide.layouts.size_range import SizeRange, in_words
+from gluonize.decide.readback.traced_launch import TracedLaunch
+from gluonize.general.box import Point, Region, some
+from gluonize.general.general_kernels import DEPTH_DIFFERS, NO_FORMULA, GeneralLayouts, general_layouts
+from gluonize.general.launches.flags import launches_of_other_flags
+from gluonize.general.launches.ring_depth import ring_depth
+from gluonize.general.launches.trials import WARPS, Given, Tools, joinable, with_sizes
+from gluonize.general.launches.types import launches_of_other_types
+from gluonize.general.launches.wanted import Rest, Sought
+from gluonize.general.other_texts import tile_sizes, with_other_texts
+from gluonize.general.written_kernel import as_written
+from gluonize.output.file.standalone import told_beside
+from gluonize.output.merging.kernel_family import KernelVersion
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.trace.model.elements import bits_of
+from gluonize.write.contracts.configuration import Key
+from gluonize.write.function.merge import joined
+from gluonize.write.state.emitted import EmittedKernel
+from gluonize.write.state.unit import Synthesized
 
 MOST_UNLIKE = 4  # launches that are tried because Triton's passes choose other layouts for them
 

@@ -11,12 +11,12 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from translator.general.box import Point, all_neighbours, limits_of
-from translator.general.trials import WARPS, Tools, with_sizes
-from translator.layout.size_range import RoomBound, SizeRange
-from translator.rewrite.contracts import shape_parameters
-from translator.rewrite.kernel_family import KernelVersion
-from translator.source.launch_spec import LaunchSpec
+from gluonize.decide.layouts.size_range import RoomBound, SizeRange
+from gluonize.general.box import Point, all_neighbours, limits_of
+from gluonize.general.launches.trials import WARPS, Tools, with_sizes
+from gluonize.output.merging.kernel_family import KernelVersion
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.write.contracts.contracts import shape_parameters
 
 MOST_WARPS = 16
 MOST_TEXTS = 3  # for other numbers of warps, and as many for what is left: each takes a search

@@ -7,19 +7,19 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from translator.facts.kernel_facts import words_of
-from translator.general.box import Region
-from translator.general.general_kernels import GeneralLayouts
-from translator.general.ring_depth import RingDepth
-from translator.general.rule_layouts import GeneralLayout
-from translator.general.rule_texts import RuleText
-from translator.layout.base_runs import ALONG, COLUMNS, DOWN, ROWS
-from translator.layout.formulas import MAX, MIN, ROOT
-from translator.layout.size_range import in_words
-from translator.numbered import numbered
-from translator.rewrite.emitted import EmittedKernel
-from translator.rewrite.layout_constants import with_constants
-from translator.rewrite.unit import Synthesized
+from gluonize.decide.layouts.base_runs import ALONG, COLUMNS, DOWN, ROWS
+from gluonize.decide.layouts.formulas import MAX, MIN, ROOT
+from gluonize.decide.layouts.size_range import in_words
+from gluonize.facts.kernel import words_of
+from gluonize.general.box import Region
+from gluonize.general.general_kernels import GeneralLayouts
+from gluonize.general.launches.ring_depth import RingDepth
+from gluonize.general.rules.layouts import GeneralLayout
+from gluonize.general.rules.texts import RuleText
+from gluonize.numbered import numbered
+from gluonize.write.function.layout_constants import with_constants
+from gluonize.write.state.emitted import EmittedKernel
+from gluonize.write.state.unit import Synthesized
 
 # What is called in kernels in which the names of Python's functions stand for something else.
 _INSTEAD = {MIN: "lesser", MAX: "greater"}

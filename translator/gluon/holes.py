@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from translator.gluon.tree import Code, Node
+from gluonize.gluon.nodes import Code, Node
 
 MARKS = "ꙮꙗꙙ"  # letters, so that a hole is an expression, of which the source has one at most
 

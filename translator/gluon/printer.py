@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from translator.gluon import tree
-from translator.gluon.tree import Code, Node
-from translator.gluon.written import OPERATORS, Written, name
-from translator.source.string_lines import inside_strings
+from gluonize.gluon import nodes
+from gluonize.gluon.nodes import Code, Node
+from gluonize.gluon.written import OPERATORS, Written, name
+from gluonize.read.files.string_lines import inside_strings
 
 STEP = "    "
 
@@ -28,60 +28,62 @@ def printed(code: Code | Node) -> str:
 
 
 def _printed(node: Node) -> str:
-    if isinstance(node, (tree.Assign, tree.Authored, tree.Operand, tree.Product, tree.Fill, tree.Load, tree.Store)):
+    if isinstance(
+        node, (nodes.Assign, nodes.Authored, nodes.Operand, nodes.Product, nodes.Fill, nodes.Load, nodes.Store)
+    ):
         return printed(node.code)
-    if isinstance(node, (tree.Line, tree.Number, tree.Current, tree.Commit)):
+    if isinstance(node, (nodes.Line, nodes.Number, nodes.Current, nodes.Commit)):
         return node.text
-    if isinstance(node, (tree.Named, tree.Variable)):
+    if isinstance(node, (nodes.Named, nodes.Variable)):
         return node.name
-    if isinstance(node, tree.ElementType):
+    if isinstance(node, nodes.ElementType):
         return f"{name(node.name)}.dtype"
-    if isinstance(node, tree.Choose):
+    if isinstance(node, nodes.Choose):
         return f"{node.target} = {printed(node.number)}"
-    if isinstance(node, tree.Wait):
+    if isinstance(node, nodes.Wait):
         return f"{node.function}({printed(node.left)})"
-    if isinstance(node, tree.Barrier):
+    if isinstance(node, nodes.Barrier):
         return "gl.barrier()"
-    if isinstance(node, (tree.Binary, tree.Least, tree.Previous)):
+    if isinstance(node, (nodes.Binary, nodes.Least, nodes.Previous)):
         return _number(node)
-    if isinstance(node, (tree.Stage, tree.Repeat, tree.When)):
+    if isinstance(node, (nodes.Stage, nodes.Repeat, nodes.When)):
         return "\n".join(lines([node], ""))
     return _in_lds(node)
 
 
 def written(node: Node) -> Written:
     """The text of a number, a place or a read, with what others have to know of it."""
-    if isinstance(node, (tree.Number, tree.Current)):
+    if isinstance(node, (nodes.Number, nodes.Current)):
         return node.text if isinstance(node.text, Written) else name(node.text)
-    if isinstance(node, tree.Binary):
+    if isinstance(node, nodes.Binary):
         return Written(_number(node), OPERATORS[node.op])
-    if isinstance(node, (tree.Named, tree.Variable)):
+    if isinstance(node, (nodes.Named, nodes.Variable)):
         return name(node.name)
-    return Written(_printed(node), ast.Attribute if isinstance(node, tree.ElementType) else ast.Call)
+    return Written(_printed(node), ast.Attribute if isinstance(node, nodes.ElementType) else ast.Call)
 
 
 def _number(node: Node) -> str:
-    if isinstance(node, tree.Least):
+    if isinstance(node, nodes.Least):
         return f"min({printed(node.left)}, {printed(node.right)})"
-    if isinstance(node, tree.Previous):
+    if isinstance(node, nodes.Previous):
         slot, count = printed(node.slot), printed(node.count)
         return (
             f"{node.function}({slot}, {count})" if node.function else f"gl.where({slot} == 0, {count} - 1, {slot} - 1)"
         )
     left = printed(node.left)
-    binds = {"%": tree.Binary, "*": (tree.Binary, tree.Least)}.get(node.op, ())
+    binds = {"%": nodes.Binary, "*": (nodes.Binary, nodes.Least)}.get(node.op, ())
     return f"{f'({left})' if isinstance(node.left, binds) else left} {node.op} {printed(node.right)}"
 
 
 def _in_lds(node: Node) -> str:
-    if isinstance(node, tree.Slot):
+    if isinstance(node, nodes.Slot):
         return f"{node.ring}.index({node.index})"
     place = printed(node.place)
-    if isinstance(node, tree.Permuted):
+    if isinstance(node, nodes.Permuted):
         return f"{place}.permute({list(node.order)})"
-    if isinstance(node, tree.Part):
+    if isinstance(node, nodes.Part):
         return f"{place}.slice({node.start}, {node.size}, {node.dim})"
-    assert isinstance(node, tree.Read), f"bug in gluonize: {node} is not printed"
+    assert isinstance(node, nodes.Read), f"bug in gluonize: {node} is not printed"
     if node.relaxed:
         return f"{node.relaxed}.load_shared_relaxed({place}, {node.layout})"
     return f"{place}.load({node.layout})"
@@ -91,11 +93,11 @@ def lines(statements: Iterable[Node], indent: str, deeper: str = "") -> list[str
     """The lines of statements behind `indent`; empty lines stay empty. deeper: what of it is not that of the author."""
     out: list[str] = []
     for s in statements:
-        if isinstance(s, (tree.Stage, tree.Repeat, tree.When)):
+        if isinstance(s, (nodes.Stage, nodes.Repeat, nodes.When)):
             out += [indent + _head(s), *lines(s.body, indent + STEP, deeper + STEP)]
         else:
             own = _printed(s).split("\n")
-            if isinstance(s, tree.Authored) and s.verbatim:
+            if isinstance(s, nodes.Authored) and s.verbatim:
                 kept = inside_strings("\n".join(own)) if deeper else ()
                 out += [
                     line if not line or number in kept else inserted(line, indent.removesuffix(deeper), deeper)
@@ -112,8 +114,8 @@ def inserted(line: str, indent: str, deeper: str) -> str:
 
 
 def _head(block: Node) -> str:
-    if isinstance(block, tree.Stage):
+    if isinstance(block, nodes.Stage):
         return f'with gl.amd.warp_pipeline_stage("{block.kind}", priority={block.priority}):'
-    if isinstance(block, tree.Repeat):
+    if isinstance(block, nodes.Repeat):
         return f"for {block.name} in gl.static_range({printed(block.count)}):"
     return f"if {printed(block.tile)} < {printed(block.count)}:"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from translator.gluon.tree import (
+from gluonize.gluon.nodes import (
     Assign,
     Barrier,
     Binary,

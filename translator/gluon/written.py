@@ -10,7 +10,7 @@ import ast
 import enum
 from dataclasses import dataclass
 
-from translator.gluon.own_names import spelled_apart
+from gluonize.gluon.names import spelled_apart
 
 _ATOMS = (ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.ListComp)
 _LOOSE = (

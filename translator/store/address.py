@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from translator.diagnostics import Diagnostic, TranslationError
-from translator.store.entries import Store
-from translator.store.folder import FolderStore
-from translator.store.remote import RemoteStore
+from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.store.entries import Store
+from gluonize.store.folder import FolderStore
+from gluonize.store.remote import RemoteStore
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}  # as disks are sold
 

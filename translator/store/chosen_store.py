@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import os
 
-from translator.diagnostics import Diagnostic, TranslationError
-from translator.store.address import absolute_url, open_store, parse_bytes
-from translator.store.shelf import LIMIT_BYTES, Shelf
+from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.store.address import absolute_url, open_store, parse_bytes
+from gluonize.store.shelf import LIMIT_BYTES, Shelf
 
 URL = "GLUONIZE_CACHE"  # an address; unset or empty: no cache is shared
 LIMIT = "GLUONIZE_CACHE_LIMIT"

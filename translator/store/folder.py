@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from translator.store.entries import Entry
+from gluonize.store.entries import Entry
 
 _UNFINISHED = ".entry-"  # of a writer that is at work, or was killed
 _LOST_SECONDS = 3600.0  # no writer needs as long

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from translator.store.entries import Entry
+from gluonize.store.entries import Entry
 
 # Written in one request, which others see done or not at all. What is not named here is written beside its place and moved.
 _WHOLE = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "memory"})

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 
-from translator.store.entries import Store, seal, unseal
+from gluonize.store.entries import Store, seal, unseal
 
 LIMIT_BYTES = 5 * 10**9
 _KEPT = 0.8  # of the limit is left by an eviction, so that not every write makes the next one necessary

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
-from translator.source.launch_spec import LaunchSpec
+from gluonize.read.spec.launch import LaunchSpec
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n"
 # Triton's name of a pointer -> the name of the type in a launch spec

@@ -21,7 +21,7 @@ def opinion(kernel: RandomKernel, folder: str, written: tuple) -> str:
     """How the interpreter's results differ from `written` (`Verdict.written`); "" where they do not, "?" where it has no opinion."""
     from against_interpreter import interpret
     from kernelgen.judge import inputs_of
-    from translator.validate.inputs import Tensor
+    from gluonize.judge.inputs.inputs import Tensor
 
     if any(word in kernel.text or word in str(kernel.spec.signature) for word in NARROW) or not kernel.interpreted:
         return "?"

@@ -16,21 +16,21 @@ from types import SimpleNamespace
 import numpy as np
 
 from kernelgen.draw import Launch, RandomKernel
-from translator.diagnostics import TranslationError
-from translator.request import TranslateRequest
-from translator.source.launch_spec import LaunchSpec
-from translator.translation import translate_kernel
-from translator.validate.bind import bind, place_tensors
-from translator.validate.compare import compare
-from translator.validate.dtypes import FLOAT8, encode, held, rounded, stored
-from translator.validate.engine import Machine
-from translator.validate.hazards import Hazard, NotRunnable, WaitsForever
-from translator.validate.inputs import ELEMENTS, Inputs, Tensor, scalar
-from translator.validate.memory import Memory
-from translator.ttgir.parse import parse_module
-from translator.validate.warp_specialize import SCHEDULES
-from translator.validate.pair import narrowest
-from translator.validate.stages import source_stage, translated_stage
+from gluonize.diagnostics import TranslationError
+from gluonize.judge.inputs.bind import bind, place_tensors
+from gluonize.judge.inputs.inputs import ELEMENTS, Inputs, Tensor, scalar
+from gluonize.judge.machine.dtypes import FLOAT8, encode, held, rounded, stored
+from gluonize.judge.machine.engine import Machine
+from gluonize.judge.machine.hazards import Hazard, NotRunnable, WaitsForever
+from gluonize.judge.machine.memory.guarded import Memory
+from gluonize.judge.machine.stages import source_stage, translated_stage
+from gluonize.judge.machine.warp_specialize import SCHEDULES
+from gluonize.judge.verdict.compare import compare
+from gluonize.judge.verdict.pair import narrowest
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.request import TranslateRequest
+from gluonize.trace.model.parse import parse_module
+from gluonize.translation import translate_kernel
 
 # What may become of a kernel. Those of `WRONG` are faults of the translation.
 WRONG = ("mismatch", "hazard", "does not compile")
@@ -306,7 +306,7 @@ def _difference(run: SourceRun, module, names, schedule: str, narrow: str, launc
 
 def product_says(kernel: RandomKernel, target: str, folder: str, text: str) -> str:
     """What the product's own validation calls this output: `validated` would be a lie about a wrong one."""
-    from translator.validate import validate_launch
+    from gluonize.judge.verdict import validate_launch
 
     output = Path(folder) / "output.py"
     output.write_text(text)

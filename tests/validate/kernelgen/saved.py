@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from kernelgen.draw import Launch, RandomKernel
-from translator.source.launch_spec import read_launches
+from gluonize.read.spec.launch import read_launches
 
 FLAGS = ("per_target", "specialized")
 

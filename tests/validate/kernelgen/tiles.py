@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelgen.draw import Draw, Launch, RandomKernel, divisible_by_16, kernel_text, launch_spec, tensor
-from translator.source.launch_spec import LaunchSpec
+from gluonize.read.spec.launch import LaunchSpec
 
 FLOATS = ("*bf16", "*fp16", "*fp32")
 UNARY = (

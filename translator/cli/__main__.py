@@ -1,3 +1,0 @@
-from translator.cli import main
-
-main()

@@ -1,0 +1,1 @@
+"""Loops: their ranges, masks, and what changes from one iteration to the next."""

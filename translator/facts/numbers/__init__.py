@@ -1,0 +1,1 @@
+"""The numbers of a kernel's expressions: ranges, signs, overflow."""

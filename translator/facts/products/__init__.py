@@ -1,0 +1,1 @@
+"""Matrix products, with scales and without."""

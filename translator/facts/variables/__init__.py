@@ -1,0 +1,1 @@
+"""Variables: definitions, uses, and expressions that are equal."""

@@ -1,0 +1,1 @@
+"""Formulas and rules that give layouts, found from the layouts of several launches."""

@@ -1,0 +1,36 @@
+"""Statements that are too long, as black has them; the author's own lines stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from gluonize.gluon.function import LINE_LENGTH, GluonFunction, code, formatted, statements
+from gluonize.gluon.walk import mapped
+
+
+def with_long_lines_wrapped(function: GluonFunction, original: str) -> GluonFunction:
+    """`function` with black's lines for each statement that has one which is too long and none of `original`."""
+    kept = set(original.splitlines())
+    long = {line for line in function.text.splitlines() if len(line) > LINE_LENGTH} - kept
+    if not long:
+        return function
+
+    def wrapped(block: cst.IndentedBlock, columns: int) -> cst.IndentedBlock:
+        columns += len(block.indent or function.module.default_indent)
+        return block.with_changes(body=[part for s in block.body for part in parts(s, columns)])
+
+    def parts(node: cst.CSTNode, columns: int) -> Sequence[cst.CSTNode]:
+        """The statement, or several where some share a line that is too long: black gives each a line of its own."""
+        if not isinstance(node, cst.SimpleStatementLine):
+            return [
+                mapped(node, lambda inner: wrapped(inner, columns) if isinstance(inner, cst.IndentedBlock) else None)
+            ]
+        own = code(node.with_changes(leading_lines=()))
+        if long.isdisjoint(" " * columns + line for line in own.splitlines()):
+            return [node]
+        first, *rest = statements(formatted(own, columns))
+        return [first.with_changes(leading_lines=node.leading_lines), *rest]
+
+    return function.with_node(function.node.with_changes(body=wrapped(function.block, 0)))

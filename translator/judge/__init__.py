@@ -1,0 +1,1 @@
+"""What a translation is worth: compiled, compared, run, predicted."""

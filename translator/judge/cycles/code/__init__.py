@@ -1,0 +1,1 @@
+"""Assembly as streams of timed operations."""

@@ -1,0 +1,1 @@
+"""A whole launch: trip counts, workgroups over compute units, traffic."""

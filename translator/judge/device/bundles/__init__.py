@@ -1,0 +1,1 @@
+"""Building a bundle: code objects, inputs and expected outputs."""

@@ -1,0 +1,1 @@
+"""Modules for AMD GPUs as modules for a CUDA device."""

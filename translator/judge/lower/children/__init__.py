@@ -1,0 +1,1 @@
+"""Child processes that run the compiler on generated code, with limits."""

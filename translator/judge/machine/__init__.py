@@ -1,0 +1,1 @@
+"""The reference machine: runs TTIR and TTGIR on the CPU, and finds hazards."""

@@ -1,0 +1,1 @@
+"""What each operation does: the rows of the reference machine's table."""

@@ -1,0 +1,1 @@
+"""Iterations that do the same become loops."""

@@ -1,0 +1,1 @@
+"""One program of a Gluon kernel, run with tensors as expressions."""

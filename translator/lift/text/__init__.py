@@ -1,0 +1,1 @@
+"""The lifted kernel as Triton source."""

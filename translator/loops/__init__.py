@@ -1,0 +1,1 @@
+"""Loops whose loads run ahead: plans, forms, copies and passes."""

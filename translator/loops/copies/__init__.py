@@ -1,0 +1,1 @@
+"""What fills the slots of a loop: copies to LDS, the data mover, registers."""

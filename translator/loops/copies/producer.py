@@ -1,0 +1,185 @@
+"""The producer's side of a pipelined loop: LDS rings, what fills their slots, and the statements that addresses need."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from gluonize.decide.layouts.names import LayoutNames
+from gluonize.facts import callees
+from gluonize.facts.products import products
+from gluonize.gluon.holes import Holes
+from gluonize.gluon.names import spelled_apart
+from gluonize.gluon.nodes import Commit, Fill, Load, Node, Slot, Store
+from gluonize.gluon.written import Written, binary, name, operand
+from gluonize.loops.copies import aligned, mover
+from gluonize.loops.loop import counts
+from gluonize.loops.loop.loop import PipelinedLoop, Ring, tile_copies
+from gluonize.loops.plan.tiles import copy_width
+from gluonize.write.accesses import pointers
+from gluonize.write.accesses.accesses import STREAMED, both_masks, streams_load
+from gluonize.write.accesses.addresses import Addressing
+from gluonize.write.descriptors import descriptors
+from gluonize.write.state import shapes
+from gluonize.write.state.gluon_modules import async_module
+from gluonize.write.state.relations import Wants, operands_in
+from gluonize.write.state.unit import Record
+from gluonize.write.state.writing import Convert, Writing
+
+
+@dataclass(frozen=True)
+class Producer:
+    """What writes the producer's side of a loop in one round."""
+
+    writing: Writing
+    addressing: Addressing
+    holes: Holes
+    loop: PipelinedLoop
+
+    def allocate(self, ring: Ring) -> str:
+        """The ring, in LDS."""
+        writing, facts = self.writing, self.writing.facts
+        staged = ring.load.staged
+        writing.names.suggest(staged.shared, f"{ring.load.name}_shared", 1, ring.load.line)
+        shape = ", ".join(
+            [self.loop.buffers, *shapes.texts(facts, writing.emit, writing.rebound, ring.load.call, staged.shape)]
+        )
+        element = facts.tensor(ring.load.call).dtype
+        dtype = f"gl.{products.DTYPE.get(element, element)}"
+        pointer = callees.bound(facts, ring.fetch).get("pointer")
+        if (
+            pointer is not None
+            and not facts.path
+            and (access := pointers.access_of(writing, self.addressing, pointer, staged.source)) is not None
+        ):
+            # Element types that differ between launches then make no difference to the text.
+            dtype = f"{spelled_apart(access.root)}.dtype.element_ty"
+        return f"{ring.smem} = gl.allocate_shared_memory({dtype}, [{shape}], {writing.names.spell(staged.shared)})"
+
+    def fetch(self, ring: Ring, slot: str, tile: Node, condition: Written | None, indent: str = "") -> Node:
+        """The statement that fetches one tile: to LDS slot `slot`, or to registers; `condition`: it is not past the end.
+
+        indent: what is off the lines of its parts, which are the author's, but for the first.
+        """
+        target = self.holes.put(Slot(ring.smem, slot, tile))
+        text = self._text(ring, slot, target, condition)
+        code = self.holes.code(text.replace(f"\n{indent}", "\n"))
+        if ring.load.tile is not None or ring.load.copied:
+            return Fill(code, ring.load.tile is None)
+        return Load(code, ring.next, tile)
+
+    def _text(self, ring: Ring, slot: str, target: str, condition: Written | None) -> str:
+        writing, facts, loop = self.writing, self.writing.facts, self.loop
+        node, staged = ring.fetch, ring.load.staged
+        if ring.load.tile is not None:
+            other = callees.bound(facts, node).get("other")
+            if callees.is_given(facts, other):
+                writing.record.explain("the data mover needs no other=0: past the bounds of a tensor it reads zero")
+            return mover.copy(writing, loop, ring, slot, target, None if ring.load.covered else condition)
+        given = callees.bound(facts, node)
+        writing.names.suggest(staged.source, f"{ring.load.name}_load", 1, ring.load.line)
+        owner = callees.callee_of(facts, node).owner
+        if owner is not None:  # a tensor descriptor
+            exists = "" if ring.load.covered or condition is None else condition
+            if ring.load.stored:
+                return (
+                    f"{ring.next} = {descriptors.tile_fetch(writing, owner, given['offsets'], staged.source, exists)}"
+                )
+            copy_width.rest_on_multiples(facts, writing.record, ring.load.call)
+            return descriptors.tile_fetch(
+                writing, owner, given["offsets"], staged.source, exists, target, tile_copies(facts, writing.record)
+            )
+        pointer = given["pointer"]
+        access = (
+            pointers.access_of(writing, self.addressing, pointer, staged.source)
+            if callees.is_plain_access(facts, given)
+            else None
+        )
+        use_buffer = access is not None and staged.copy != "global"
+        if use_buffer:
+            writing.record.reaches(access.root)
+            arguments = [access.base, access.offsets]
+        elif access is not None:
+            arguments = [binary(access.base, "+", operand(access.offsets))]
+        else:
+            arguments = [writing.emit(pointer, staged.source)]
+        arguments += self._masks(ring, given, condition, use_buffer)
+        modifier = given.get("cache_modifier")
+        word = "cache" if use_buffer and (ring.held or ring.load.stored) else "cache_modifier"
+        if modifier is not None and not callees.is_empty(facts, modifier):
+            arguments.append(f"{word}={writing.emit(modifier)}")
+        elif streams_load(writing, ring.load.call):
+            arguments.append(f"{word}={STREAMED}")
+        if ring.load.copied:
+            aligned.rest_on_alignment(facts, writing.record, ring.load.call, staged.source)
+            name = "global_to_shared"
+            if facts.kernel.target.copies_take_buffers:
+                name = "buffer_load_to_shared" if use_buffer else "global_load_to_shared"
+            return f"{async_module(writing.record)}.{name}({target}, {', '.join(arguments)})"
+        function = f"{writing.record.amd(facts.kernel.buffer_module)}.buffer_load" if use_buffer else "gl.load"
+        text = f"{function}({', '.join(arguments)})"
+        if ring.held and not loop.only_holds:
+            waiting = f"{ring.next}[1:]" if slot == loop.free else ring.next
+            return f"{ring.next} = {waiting} + ({text},)"
+        return f"{ring.next} = {text}"
+
+    def wants(self, ring: Ring) -> Wants:
+        """In which layouts the fetch of a tile wants the parts of its address and its masks; offsets of descriptors are scalars."""
+        facts, source = self.writing.facts, ring.load.staged.source
+        callee = callees.callee_of(facts, ring.fetch)
+        given = callees.bind(ring.fetch, callee)
+        if ring.load.tile is not None or callee.owner is not None:
+            return {}
+        as_buffer, masks = callees.is_plain_access(facts, given), ("mask", "other")
+        record = self.writing.record
+        wants = pointers.pointer_wants(self.addressing, record, given["pointer"], source, as_buffer)
+        fact = facts.tensor(ring.load.call)
+        return wants | operands_in(facts, [a for k, a in given.items() if k in masks], fact, source)
+
+    def _masks(self, ring: Ring, given: dict[str, ast.expr], condition: Written | None, use_buffer: bool) -> list[str]:
+        """The arguments of a fetch that say which elements it leaves out, and what these are."""
+        writing, facts, loop = self.writing, self.writing.facts, self.loop
+        fact, layout, arguments = facts.tensor(ring.load.call), ring.load.staged.source, []
+        mask, other = given.get("mask"), given.get("other")
+        masked = callees.is_given(facts, mask)
+        mask_text = None
+        ends = condition if not ring.load.covered and not ring.clipped else None
+        if masked:
+            mask_text = both_masks(writing.operand_in(mask, fact, layout), ends)
+            if facts.tensor(mask) is None:
+                mask_text = counts.as_value(facts, loop, mask_text, mask, ends is not None)
+        elif ends is not None:
+            mask_text = counts.as_value(facts, loop, ends)
+        if mask_text is not None:
+            arguments.append(f"mask={mask_text}")
+        if masked and callees.is_given(facts, other):
+            # Lanes that a buffer access masks off read as zero; other accesses leave what was there.
+            if not callees.is_zero(facts, other):
+                arguments.append(f"other={writing.operand_in(other, fact, layout)}")
+            elif not use_buffer:
+                arguments.append(f"other={writing.emit(other)}")
+            else:
+                writing.record.explain("buffer loads need no other=0: what their mask excludes reads as zero")
+        return arguments
+
+
+def commit(record: Record, loop: PipelinedLoop, fetched: list[Ring]) -> tuple[Node, ...]:
+    """What closes a tile's commit group, where the last of its copies is among `fetched`; operands that are a tile apart have groups
+    of their own."""
+    grouped = [ring for ring in loop.rings if ring.load.copied]
+    sides = [[ring for ring in grouped if (ring in loop.early) == early] for early in (False, True)]
+    closes = loop.copies and any(side[-1] in fetched for side in sides if side)
+    return (Commit(f"{async_module(record)}.commit_group()"),) if closes else ()
+
+
+def stores(convert: Convert, names: LayoutNames, rings: list[Ring], slot: str, tile: Node) -> list[Node]:
+    """Tiles in registers go to their slots."""
+    return [_store(convert, names, ring, slot, tile) for ring in rings if ring.load.stored]
+
+
+def _store(convert: Convert, names: LayoutNames, ring: Ring, slot: str, tile: Node) -> Node:
+    staged, value = ring.load.staged, ring.next
+    if staged.stored != staged.source:
+        names.suggest(staged.stored, f"{ring.load.name}_transposed", 1, ring.load.line)
+        value = convert(name(value), staged.stored)
+    return Store((Slot(ring.smem, slot, tile), f".store({value})"), ring.next)

@@ -1,0 +1,149 @@
+"""Assemble the output of one kernel: layout constants into each function, helpers named and ordered, long lines wrapped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gluonize.facts.function import FunctionFacts
+from gluonize.facts.syntax import target_of
+from gluonize.facts.variables.definitions import definition_node
+from gluonize.gluon.function import GluonFunction
+from gluonize.gluon.long_lines import with_long_lines_wrapped
+from gluonize.loops.loop.loop import PipelinedLoop
+from gluonize.loops.passes.prefetch import FEWEST_BUFFERS
+from gluonize.loops.specialized.partitions import take_apart
+from gluonize.loops.specialized.split import CannotSplit, PartitionFunction, Split
+from gluonize.numbered import numbered
+from gluonize.write.function.layout_constants import with_constants
+from gluonize.write.function.written import WrittenFunction
+from gluonize.write.state.emitted import EmittedFunction, EmittedKernel, FewestBuffers, LaidOut
+from gluonize.write.state.unit import Record, Unit, helper_hole
+from gluonize.write.state.writing import StateOf
+
+
+def assemble(unit: Unit, kernel: WrittenFunction) -> EmittedKernel:
+    """Resolve placeholders in the kernel and in every helper version it reaches."""
+    record = Record()
+    _merge(record, kernel.record)
+    record.reads = kernel.record.reads  # parameters of helpers are others
+    reached: list[int] = []
+
+    def reach(function: GluonFunction) -> None:
+        for index in unit.called_by(function):
+            if index not in reached:
+                helper = unit.helper_versions[index]
+                for member in (helper, *(unit.helper_versions[i] for i in unit.made_of.get(index, ()))):
+                    _merge(record, member.record)
+                reach(helper.function)
+                reached.append(index)
+
+    reach(kernel.function)
+    taken = {kernel.facts.frame.fn.__name__, *record.globals_needed}
+    names: dict[str, str] = {}  # by placeholder
+    helpers: list[EmittedFunction] = []
+    by_text: dict[tuple[Any, str], str] = {}
+
+    for index in reached:  # callees before callers
+        helper = unit.helper_versions[index]
+        final = with_constants(laid_out_function(helper, names))
+        fn = helper.facts.frame.fn
+        final, partitions = split_loops(helper, final)
+        if (fn, final.text) not in by_text:
+            name = numbered(fn.__name__, taken.__contains__)
+            taken.add(name)
+            by_text[fn, final.text] = name
+            helpers += partitions
+            helpers.append(EmittedFunction(final.called(name), fn, bool(fn.noinline)))
+        names[helper_hole(index)] = by_text[fn, final.text]
+    laid_out = laid_out_function(kernel, names)
+    function, partitions = split_loops(kernel, with_constants(laid_out))
+    helpers += partitions
+    fn = kernel.facts.frame.fn
+    for used in record.globals_needed:
+        if used in {h.name for h in helpers}:
+            record.globals_needed = {k: v for k, v in record.globals_needed.items() if k != used}
+    emitted = EmittedFunction(function, fn, bool(fn.noinline), None if partitions else laid_out)
+    return EmittedKernel(emitted, helpers, record, unit.moving)
+
+
+def split_loops(written: WrittenFunction, function: GluonFunction) -> tuple[GluonFunction, list[EmittedFunction]]:
+    """`function`, which has become of `written`, without its warp-specialized loops, and the functions of their partitions. Raises: CannotSplit."""
+    facts, pipelined = written.facts, written.loops.pipelined
+    loops = [pipelined[n] for n in facts.for_loops if n in pipelined]
+    loops = sorted((loop for loop in loops if loop.specialized), key=lambda loop: loop.plan.loop.lineno)
+    made: list[EmittedFunction] = []
+    for number, loop in enumerate(loops, 1):
+        suffix = "" if number == 1 else f"_{number}"
+        try:
+            function, partitions = take_apart(
+                function, split_of(facts, written.state, loop), facts.frame.fn.__name__, suffix
+            )
+        except CannotSplit as found:
+            found.key = (facts.path, loop.plan.loop.lineno)
+            raise
+        for partition in partitions:
+            source = PartitionFunction(partition.name, facts.frame.fn.file_name or "")
+            made.append(EmittedFunction(with_long_lines_wrapped(partition, ""), source))
+    return function, made
+
+
+def split_of(facts: FunctionFacts, state_of: StateOf, loop: PipelinedLoop) -> Split:
+    """What taking a loop apart has to know of it."""
+    groups = loop.plan.schedule.groups
+    rings = tuple(tuple(r.smem for r in loop.rings if r.load.name in group) for group in groups)
+    twins = []
+    for s, made in loop.ahead_of.items():
+        own, twin = (target_of(x).id for x in (s, made))
+        twins += [(twin, own)] if twin != own else []
+    tensors = {
+        d.name
+        for web in facts.webs.all
+        for d in web.definitions
+        if (node := definition_node(d)) is not None and facts.tensor(node) is not None
+    }
+    tensors -= {d.name for web in facts.webs.all if state_of(web).split is not None for d in web.definitions}
+    warps = loop.plan.schedule.producer_warps
+    return Split(
+        loop.plan.index,
+        loop.counter,
+        rings,
+        tuple(loop.barriers),
+        loop.slot,
+        loop.phase,
+        "mbarrier",
+        warps,
+        tuple(twins),
+        frozenset(tensors),
+    )
+
+
+def _merge(into: Record, other: Record) -> None:
+    into.imports |= other.imports
+    into.globals_needed.update(other.globals_needed)
+    into.obligations |= other.obligations
+    into.descriptor_tuples |= other.descriptor_tuples
+    for choice in other.choices:
+        into.choose(choice)
+    for text in other.explained:
+        into.explain(text)
+
+
+def laid_out_function(written: WrittenFunction, helpers: Mapping[str, str]) -> LaidOut:
+    """The function with placeholders resolved, its layout constants, and what is asserted of the depths of its rings.
+
+    helpers: the names of the helpers that it calls, by placeholder.
+    """
+    function = written.function.exchanging(helpers)
+    names, constants = written.names.named(function.variables, written.taken, function.bound)
+    function = with_long_lines_wrapped(function.exchanging(names), written.facts.source.text)
+    depths: list[FewestBuffers] = []
+    loops = written.loops.pipelined.values()
+    copying = {loop.buffers for loop in loops if loop.copies}
+    reading_ahead = {loop.buffers for loop in loops if loop.round.prefetched is not None}
+    for name in written.added_parameters:
+        if name in reading_ahead:
+            depths.append(FewestBuffers(name, FEWEST_BUFFERS, "one tile is copied, one has landed, one is read"))
+        elif name in copying:
+            depths.append(FewestBuffers(name, 2, "one tile is copied while another is read"))
+    return LaidOut(function, tuple(constants), depths=tuple(depths))

@@ -1,0 +1,169 @@
+"""Translate one traced launch of one kernel into Gluon functions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gluonize.decide.choices.chosen import Choices
+from gluonize.decide.readback.traced_launch import TracedLaunch
+from gluonize.facts.kernel import KernelFacts
+from gluonize.facts.reading import read_function
+from gluonize.facts.refusals import refuse
+from gluonize.facts.syntax import unparsed
+from gluonize.loops.forms.assemble import assemble
+from gluonize.loops.forms.pipelined import PipelinedFunction
+from gluonize.loops.passes.refill import TooLate, check_refills
+from gluonize.loops.passes.stages import why_not_alternating
+from gluonize.loops.plan.plan import NotPipelined
+from gluonize.loops.plan.strategies import PING_PONG, WARP_SPECIALIZED
+from gluonize.loops.specialized.split import CannotSplit
+from gluonize.rules.builtins import BUILTINS
+from gluonize.rules.rows import RuleSet
+from gluonize.write.descriptors.host import divisible_strides, small_descriptors
+from gluonize.write.descriptors.tdm import NotForTheDataMover
+from gluonize.write.function.rewriter import FunctionRewriter
+from gluonize.write.function.written import WrittenFunction
+from gluonize.write.programs.order import xcds_of
+from gluonize.write.programs.persistent import tiles_of
+from gluonize.write.state.emitted import EmittedKernel
+from gluonize.write.state.unit import Decided, Unit
+
+
+def kernel_facts(launch: TracedLaunch, rules: RuleSet = BUILTINS) -> KernelFacts:
+    """What is known of the kernel before anything is decided."""
+    small = frozenset(name for name, flags in launch.spec.attrs.items() if isinstance(flags, str) and "S" in flags)
+    small |= small_descriptors(launch.spec)
+    divisible = frozenset(name for name, flags in launch.spec.attrs.items() if isinstance(flags, str) and "D" in flags)
+    divisible |= divisible_strides(launch.spec)
+    return KernelFacts(
+        launch.trace,
+        launch.anchors,
+        launch.target,
+        launch.num_warps,
+        small,
+        rules,
+        divisible,
+        launch.num_ctas,
+        launch.staging,
+        launch.buffer_atomics,
+        launch.operands_in_lds,
+        launch.descriptor_layouts,
+        launch.rows,
+        launch.loops,
+        launch.lds_bytes,
+        launch.loop_lds,
+        launch.given,
+        launch.loose,
+        launch.loads_once,
+    )
+
+
+def rewrite_kernel(
+    launch: TracedLaunch,
+    choices: Choices = Choices(),
+    strategy: str | None = None,
+    moved: frozenset[tuple[str, str]] = frozenset(),
+    rules: RuleSet = BUILTINS,
+    rewriter_type: type[FunctionRewriter] = PipelinedFunction,
+) -> EmittedKernel:
+    """The kernel in Gluon, written as `choices` say.
+
+    strategy: how its loops are written, None for what the source asks for.
+    moved: the pointer variables whose base moves from tile to tile in any case, as (function, variable).
+    rules: what becomes of calls.
+    rewriter_type: what writes each function.
+
+    Raises TranslationError for what has no correct translation.
+    """
+    kernel = kernel_facts(launch, rules)
+    plain: dict[tuple[int | str, ...], str] = {}
+    whole: dict[tuple[tuple[int, ...], int], str] = {}
+    ringed: frozenset[tuple[tuple[int, ...], int]] = frozenset()
+    xcds, why_one = xcds_of(kernel, choices)
+    tiles = tiles_of(kernel, choices, strategy)
+    handed = launch.shared.sums if launch.shared is not None else ""
+    while True:
+        unit = Unit(kernel, Decided(choices, strategy, frozenset(plain), whole, ringed, moved, xcds, tiles, handed))
+        rewriter = rewriter_type(unit, read_function(kernel, launch.trace.frames[0]))
+        # These are known only once the text is there; it is then written again without what cannot be.
+        try:
+            written = rewriter.rewrite()
+            every = [written, *unit.helper_versions]
+            if strategy == WARP_SPECIALIZED.name:
+                _check_split(every)
+            if strategy == PING_PONG.name:
+                _check_alternating(unit, every)
+            for reason in plain.values():
+                written.record.choose(f"tensor descriptors as bounds-masked accesses: {reason}")
+            if why_one:
+                written.record.choose(f"programs keep their numbers: {why_one}")
+            if launch.shared is not None:
+                written.record.explain(
+                    "programs share the steps of tiles: sums are made in another order than the source's"
+                )
+            for function in every:
+                _check_stages(function)
+            check_refills(every)
+            return replace(assemble(unit, written), tiles=tiles, shared=launch.shared)
+        except NotForTheDataMover as kept:
+            assert kept.site not in plain, f"bug in gluonize: {kept.reason}"
+            plain[kept.site] = kept.reason
+        except TooLate as kept:
+            assert kept.key not in ringed, f"bug in gluonize: {kept}"
+            ringed |= {kept.key}
+        except CannotSplit as kept:
+            assert kept.key not in whole, f"bug in gluonize: {kept.reason}"
+            whole[kept.key] = kept.reason
+
+
+_IN_CLUSTERS = "its program is a cluster, whose workgroups wait for each other with all of their warps"
+
+
+def _check_alternating(unit: Unit, every: list[WrittenFunction]) -> None:
+    """Raises: TranslationError where ping-pong is asked for and no loop of the kernel, the first of `every`, has it."""
+    if any(loop.stages for written in every for loop in written.loops.pipelined.values()):
+        return
+    help = "leave --strategy out: the loop is then pipelined if it can be"
+    for written in every:
+        facts = written.facts
+        for loop in written.loops.pipelined.values():
+            message = f"warps of `for {loop.plan.index}` cannot alternate between memory and compute"
+            why = _IN_CLUSTERS if unit.kernel.num_ctas > 1 else why_not_alternating(loop.plan.schedule)
+            raise refuse(facts.frame, loop.plan.loop, "strategy", message, why, help)
+        for plan in written.loops.plans:
+            if isinstance(plan, NotPipelined):
+                loop = next(n for n in facts.for_loops if n.lineno == plan.line)
+                message = f"warps of `for {unparsed(loop.target)}` cannot alternate between memory and compute"
+                raise refuse(facts.frame, loop, "strategy", message, plan.reason, help)
+    facts = every[0].facts
+    message = f"`{facts.frame.fn.__name__}` has no loop whose warps could alternate"
+    raise refuse(facts.frame, facts.tree, "strategy", message, help="leave --strategy out")
+
+
+def _check_split(every: list[WrittenFunction]) -> None:
+    """Raises: TranslationError where warp specialization is asked for and no loop of the kernel, the first of `every`, can have it."""
+    if any(written.loops.partitioned for written in every):
+        return
+    for written in every:
+        for loop, reason in written.loops.whole.items():
+            message = f"`for {unparsed(loop.target)}` cannot be warp-specialized"
+            help = "leave --strategy out: the loop is then pipelined if it can be"
+            raise refuse(written.facts.frame, loop, "strategy", message, reason, help)
+    facts = every[0].facts
+    message = f"`{facts.frame.fn.__name__}` has no loop to warp-specialize"
+    raise refuse(facts.frame, facts.tree, "strategy", message, help="leave --strategy out")
+
+
+def _check_stages(written: WrittenFunction) -> None:
+    """Raises: TranslationError for a loop whose stages exchange through LDS what they compute, or whose compute stages read it; asked
+    when the text is final.
+    """
+    for loop in written.loops.pipelined.values():
+        why = ""
+        if loop.round.late_read:
+            why = f"`{loop.round.late_read}` is read from LDS where it is used, not where it is loaded"
+        elif loop.stages and loop.plan.loop in written.record.filled:
+            why = "an operand goes through LDS between warps, for which all of them would have to be in one stage"
+        if why:
+            what = "this loop cannot alternate warps between memory and compute"
+            raise refuse(written.facts.frame, loop.plan.loop, "ping-pong", what, why, "leave --strategy out")

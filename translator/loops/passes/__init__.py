@@ -1,0 +1,1 @@
+"""Passes over the body of a pipelined loop: nodes in, nodes out."""

@@ -1,0 +1,105 @@
+"""Operands read from LDS one iteration ahead, so that the product of a tile does not wait for its own reads.
+
+Before:                                         After:
+                                                    a = a_smem.index(0).load(a_operand)
+    for k in ...:                                   for k in ...:
+        slot = k % NUM_BUFFERS                          slot = (k + 1) % NUM_BUFFERS
+        copy tile k + NUM_BUFFERS - 1                   copy tile k + NUM_BUFFERS - 1
+        a = a_smem.index(slot).load(a_operand)          acc = cdna5.wmma(a, b, acc)
+        acc = cdna5.wmma(a, b, acc)                     a = a_smem.index(slot).load(a_operand)
+
+The tile that is read has to have landed an iteration earlier: three buffers at least. What is read in the last iteration is
+not used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from gluonize.gluon.nodes import (
+    ONE,
+    Assign,
+    Binary,
+    Current,
+    Line,
+    Named,
+    Node,
+    Number,
+    Read,
+    Slot,
+    binds,
+    mapped,
+    places,
+    reads,
+    walk,
+)
+from gluonize.loops.passes.dot_parts import dot_parts
+
+FEWEST_BUFFERS = 3
+
+
+@dataclass(frozen=True)
+class Prefetched:
+    """first: reads of tile 0, before the loop; body: of the loop, below its first lines."""
+
+    first: tuple[Node, ...]
+    body: tuple[Node, ...]
+
+
+def prefetched(
+    steps: list[tuple[Node, ...]], dots: list[bool], slot: str, fresh: Callable[[str], str]
+) -> Prefetched | None:
+    """The statements of a body with its reads at the end; None where something else than its one product uses them.
+
+    steps: what each of the author's statements has become; dots: which of them multiply. slot: the variable with the slot to
+    read; fresh: gives a name that the function does not use.
+    """
+    if dots.count(True) != 1:
+        return None
+    at = dots.index(True)
+    parts = dot_parts(steps[at], fresh)
+    if parts is None:
+        return None
+    before = [*(s for step in steps[:at] for s in step), *parts.operands]
+    after = [*([parts.after] if parts.after is not None else []), *(s for step in steps[at + 1 :] for s in step)]
+    tiles: dict[str, Node] = {}
+    ahead: list[Assign] = []
+    others: list[Node] = []
+    for s in before:
+        read = _instead(s, tiles)
+        value = read.value if isinstance(read, Assign) else None
+        if value is None or not _of_slot(value, slot):
+            others.append(s)
+        elif any(isinstance(n, Read) for n in walk(value)):
+            ahead.append(replace(read, code=(f"{read.target} = ", *value)))
+        elif len(value) == 1:
+            tiles |= dict.fromkeys((read.target, read.name), value[0])
+        else:
+            others.append(s)
+    rest = (*others, *parts.matrix, *after)
+    early = reads(tuple(ahead)) & binds((*before, *rest))
+    late = {*tiles, *binds(tuple(ahead))} & reads((*others, *after)) | {*tiles} & reads(parts.matrix)
+    if not ahead or early or late or _of_slot(rest, slot):
+        return None
+    comment = Line("# The next tile's operands, read while this tile is multiplied.")
+    following = [_at(read, slot, slot, Binary(Current(), "+", ONE)) for read in ahead]
+    return Prefetched(tuple(_at(read, slot, "0", Number("0")) for read in ahead), (*rest, comment, *following))
+
+
+def _of_slot(node: Node | tuple, slot: str) -> bool:
+    return any(isinstance(place, Slot) and place.index == slot for place in places(node))
+
+
+def _instead(node: Node, tiles: dict[str, Node]) -> Node:
+    """`node` with the slots of tiles for the variables that name them."""
+    if isinstance(node, Named):
+        return tiles.get(node.name, node)
+    return mapped(node, lambda part: _instead(part, tiles))
+
+
+def _at(node: Node, slot: str, index: str, tile: Node) -> Node:
+    """`node` with another tile, from another slot."""
+    if isinstance(node, Slot) and node.index == slot:
+        return replace(node, index=index, tile=tile)
+    return mapped(node, lambda part: _at(part, slot, index, tile))

@@ -1,0 +1,97 @@
+"""The body of a pipelined loop as it has been written: what each of the author's statements has become, as a tree.
+
+The rewriter edits the author's text; here the edits of one loop's body become one tree, so that passes can look into it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gluonize.facts.function import FunctionFacts
+from gluonize.facts.products import products
+from gluonize.facts.source_text import replace_spans
+from gluonize.gluon.holes import Holes
+from gluonize.gluon.nodes import NONE, Authored, Code, Line, Node, beside
+from gluonize.write.state.edits import Edits
+
+Reads = Callable[[ast.AST], frozenset[str]]  # the variables that a statement reads as rewritten
+
+
+@dataclass(frozen=True)
+class Step:
+    """What has become of a statement, or of several that share a line."""
+
+    sources: tuple[ast.stmt, ...]
+    statements: tuple[Node, ...]
+    multiplies: bool  # whether they have a matrix product
+
+
+def take_steps(
+    facts: FunctionFacts, reads: Reads, holes: Holes, every: Edits, s: ast.For
+) -> tuple[list[Step], tuple[int, int]]:
+    """The steps of a body, whose edits are taken from `every`; and where it begins and ends."""
+    source, statements, out = facts.source, list(s.body), []
+    top, stop = source.offset(source.first_line(s.body[0], s.iter.end_lineno), 0), source.line_end(s)
+    edits = [e for e in every if top <= e[0] and (e[0] < stop or e[1] == stop)]
+    every[:] = [e for e in every if e not in edits]
+    start, begins_line = top, True
+    while statements:
+        own = [statements.pop(0)]
+        end = source.line_end(own[-1])
+        while statements and (
+            source.starts[statements[0].lineno - 1] <= end or any(e[0] < end and e[1] > end + 1 for e in edits)
+        ):
+            own.append(statements.pop(0))
+            end = source.line_end(own[-1])
+        here = [e for e in edits if e[1] <= end or e[0] < end]
+        edits = [e for e in edits if e not in here]
+        end = max([end, *(e[1] for e in here)])  # what is left out takes its newline along
+        text = replace_spans(source.text, start, end, here)
+        made: tuple[Node, ...] = ()  # of a statement that is left out
+        if text:
+            text = text if begins_line else text.removeprefix("\n")
+            text = text.removesuffix("\n") if source.text[end - 1] == "\n" else text
+            made = _statements(facts, reads, holes, own, text, source.indent(s.body[0]))
+        multiplies = any(facts.taken(x) and products.multiplies(facts, x) for x in own)
+        out.append(Step(tuple(own), made, multiplies))
+        start, begins_line = end, source.text[end - 1] == "\n"
+    assert not edits, f"bug in gluonize: {edits[0]} belongs to no statement"
+    return out, (top, start)
+
+
+def _statements(
+    facts: FunctionFacts, reads: Reads, holes: Holes, sources: list[ast.stmt], text: str, indent: str
+) -> tuple[Node, ...]:
+    """The statements of a step: those of ours that stand on lines of their own, and the author's."""
+    out: list[Node] = []
+    own: list[str] = []
+
+    def close() -> None:
+        moves = all(line.startswith(indent) if line.strip() else not line for line in own)
+        lines = [line.removeprefix(indent) if moves else line for line in own]
+        if moves and all(not line or line.startswith("#") for line in lines):
+            out.extend(Line(line) for line in lines)
+        else:
+            out.append(_authored(facts, reads, sources, holes.code("\n".join(lines)), not moves))
+        own.clear()
+
+    for line in text.split("\n"):
+        code = holes.code(line.removeprefix(indent))
+        if line.startswith(indent) and len(code) == 1 and isinstance(code[0], Node):
+            close()
+            out.append(code[0])
+        else:
+            own.append(line)
+    close()
+    return tuple(out)
+
+
+def _authored(facts: FunctionFacts, reads: Reads, sources: list[ast.stmt], code: Code, verbatim: bool) -> Authored:
+    inside = {n for s in sources for n in ast.walk(s)}
+    bound = frozenset(name for node, name in facts.webs.of_definition if node in inside)
+    return Authored(code, beside(NONE.union(*map(reads, sources)), code), bound, verbatim)
+
+
+__all__ = ["Step", "take_steps"]

@@ -1,0 +1,1 @@
+"""The tiles that a loop loads: their addresses, bounds and masks."""

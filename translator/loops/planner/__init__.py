@@ -1,0 +1,1 @@
+"""Planning a loop: which loads run ahead, and by which way they are fetched."""

@@ -1,0 +1,1 @@
+"""Loops that are split between warps that copy and warps that compute."""

@@ -1,0 +1,1 @@
+"""One file for all launches: contracts, merged kernels, the author's file."""

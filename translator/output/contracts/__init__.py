@@ -1,0 +1,1 @@
+"""What is checked before each launch of a translated kernel."""

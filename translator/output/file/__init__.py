@@ -1,0 +1,1 @@
+"""The author's file with its translated kernels in place."""

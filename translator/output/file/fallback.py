@@ -1,0 +1,113 @@
+"""`--fallback general`: the kernel as it was written stays beside its translation, and a launcher picks per launch.
+
+The general kernel is the author's own text: it makes no assumption that the source did not make, so that whatever the
+source accepted is still accepted. What only the compiler sees (a tile size from a heuristic) is picked by the
+translation's own `static_assert`s, which fail before anything is launched.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from gluonize.gluon.imports import Import
+from gluonize.output.contracts.launch_checks import (
+    RunTimeContract,
+    aligned_lines,
+    multiple_lines,
+    names_tuple,
+    positive_lines,
+)
+from gluonize.output.contracts.launch_conditions import condition_tests
+from gluonize.output.contracts.seen_rows import MATCHES, SEEN, shown, spelled
+from gluonize.output.merging.kernel_family import Family
+
+LAUNCHER_IMPORTS = (Import("triton.compiler.errors", "CompilationError"), Import("triton.runtime", "KernelInterface"))
+
+LAUNCHER = '''class _OrGeneral(KernelInterface):
+    """Launches `fn`, or `general` where the arguments are outside what `fn` was translated for."""
+
+    def __init__(self, fn, general, fits):
+        self.fn, self.general, self.fits = fn, general, fits
+        jit = fn
+        while not hasattr(jit, "params"):  # under autotune and heuristics
+            jit = jit.fn
+        self.defaults = {p.name: p.default for p in jit.params if p.has_default}
+
+    def run(self, *args, **kwargs):
+        if not self.fits(self.defaults | dict(zip(self.fn.arg_names, args)) | kwargs):
+            return self.general.run(*args, **kwargs)
+        try:
+            return self.fn.run(*args, **kwargs)
+        except CompilationError:  # a static_assert; nothing was launched yet
+            return self.general.run(*args, **kwargs)
+
+    def __getattr__(self, name):
+        return getattr(self.fn, name)'''
+
+
+def served_rows(family: Family) -> list[dict[str, Any]]:
+    """What the arguments of a launch show of each configuration the family serves: dtypes, values, num_warps."""
+    rows: list[dict[str, Any]] = []
+    for values in family.served:
+        row = shown(values)
+        if row not in rows:
+            rows.append(row)
+    return rows
+
+
+def fits_name(kernel: str) -> str:
+    return f"_fits_{kernel.lstrip('_')}"
+
+
+def fits_function(family: Family, picked_later: bool) -> str:
+    """`_fits_<kernel>(given)`: whether the translation serves a launch with these arguments.
+
+    picked_later: autotune or heuristics decide the number of warps, so a launch that does not name it may have any.
+    """
+    contract: RunTimeContract = family.contract
+    name = family.name
+    rows = served_rows(family)
+    lines = [
+        f"def {fits_name(name)}(given):",
+        f'    """Whether the translated {name} serves a launch with these arguments."""',
+    ]
+    if contract.within_2gib:
+        lines += [
+            f"    for name in {names_tuple(contract.within_2gib)}:",
+            '        storage = getattr(given.get(name), "untyped_storage", None)',
+            "        if storage is not None and storage().size() > 2**31 - 1:",
+            "            return False",
+        ]
+    if contract.non_negative:
+        lines += [
+            f"    if any(isinstance(given.get(name), int) and given[name] < 0 for name in {names_tuple(contract.non_negative)}):",
+            "        return False",
+        ]
+    lines += contract.lines_apart()
+    multiples, aligned = contract.asked("multiples"), contract.asked("aligned")
+    lines += multiple_lines(multiples, contract.asks_strides, "return False") if multiples else []
+    lines += aligned_lines(aligned, "return False") if aligned else []
+    if contract.positive:
+        lines += positive_lines(names_tuple(contract.positive), "return False")
+    lines += condition_tests(contract.conditions)
+    defaults = {"num_warps": 4} | ({"num_ctas": 1} if any("num_ctas" in row for row in rows) else {})
+    lines += [
+        "    served = (",
+        *(f"        {spelled(row)}," for row in rows),
+        "    )",
+        *(
+            []
+            if picked_later
+            else [f"    given = {json.dumps(defaults)} | given  # as Triton launches without a number"]
+        ),
+        f"    {SEEN}",
+        f"    return any({MATCHES} for row in served)",
+    ]
+    return "\n".join(lines)
+
+
+def installed(family: Family) -> str:
+    """The statement that puts the launcher under the public name."""
+    name = family.name
+    return f"{name} = _OrGeneral({name}, {name}_general, {fits_name(name)})"

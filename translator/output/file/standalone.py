@@ -1,0 +1,189 @@
+"""A whole output file without the source's host code: header, imports, constants, helpers, kernels, launch checks."""
+
+from __future__ import annotations
+
+import ast
+import os
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import libcst as cst
+
+from gluonize.gluon.function import BLANK, JIT, Block, definitions, with_lines_above
+from gluonize.gluon.imports import in_order
+from gluonize.output.contracts.launch_checks import checks_a_default, guard, hook, shared_check
+from gluonize.output.file.author import apart
+from gluonize.output.file.import_aliases import aliases
+from gluonize.output.merging.helper_pool import HelperPool
+from gluonize.output.merging.kernel_family import Family, KernelVersion, build_family
+from gluonize.output.programs.runs import persistent_run, stream_k_run
+from gluonize.read.files.style import DEFAULT_LINE_LENGTH
+from gluonize.read.names.file_names import FileNames
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.rules.targets import target as target_row
+from gluonize.write.contracts.prelude import BASE_IMPORTS, Prelude
+
+_MORE = "#     "  # the start of a comment's further lines
+
+
+@dataclass(frozen=True)
+class SourceFacts:
+    """Where the source is, a digest of its text, the target, the tool's version, what was assumed while reading, the
+    columns that the output's lines may have, and options that kernels are launched with by choice: (kernel, option, value).
+    """
+
+    path: str
+    digest: str
+    target: str
+    version: str
+    assumptions: tuple[str, ...] = ()
+    line_length: int = DEFAULT_LINE_LENGTH
+    options: tuple[tuple[str, str, int | str], ...] = ()
+
+
+def families_of(versions: Sequence[KernelVersion], pool: HelperPool) -> list[Family]:
+    """One family per kernel, in the order of the launches."""
+    by_kernel: dict[tuple, list[KernelVersion]] = {}
+    for version in versions:
+        by_kernel.setdefault((version.loaded.path, version.loaded.qualname), []).append(version)
+    return [build_family(group, pool) for group in by_kernel.values()]
+
+
+def names_in(versions: Sequence[KernelVersion]) -> set[str]:
+    """The names that the kernels and helpers bind, or that they take from outside: a helper may not take these."""
+    found = {v.emitted.kernel.name for v in versions}
+    for version in versions:
+        found |= set(version.emitted.record.globals_needed)
+        found = found.union(*(f.function.bound for f in (version.emitted.kernel, *version.emitted.helpers)))
+    return found
+
+
+def standalone_module(versions: Sequence[KernelVersion], facts: SourceFacts) -> tuple[str, tuple[str, ...]]:
+    """A file with the kernels and what they need, without the source's host code; -> text and notes."""
+    prelude = Prelude()
+    pool = HelperPool(lambda fn: fn.__name__, names_in(versions))
+    families = families_of(versions, pool)
+    for version in versions:
+        for name, (value, user) in version.emitted.record.globals_needed.items():
+            prelude.add(name, value, user)
+        prelude.imports |= version.emitted.record.imports
+    blocks = [*prelude.definitions, *(h.block for h in pool.helpers)]
+    contracts = [family.contract for family in families if family.contract]
+    shared = len(contracts) > 1
+    blocks += [definitions(shared_check(contracts))] if shared else []
+    for family in families:
+        blocks += [*family.before, (family.function.defined(JIT),)]
+        if family.tiles is not None:
+            blocks += [definitions(persistent_run(family.name, family.name, family.tiles))]
+        if family.contract:
+            defaults_of = family.name if checks_a_default(family.loaded.fn, family.contract) else ""
+            check = guard(family.name, family.contract, defaults_of=defaults_of, shared=shared)
+            blocks += [definitions(check), definitions(hook(family.name, family.name, family.contract))]
+        if family.shared is not None:
+            blocks += [definitions(stream_k_run(family.name, family.name, family.shared))]
+        asked = {v.spec.kernel.rpartition(".")[2] for v in family.versions} - {family.name}
+        blocks += [definitions(f"{name} = {family.name}") for name in sorted(asked)]
+    notes = tuple(note for family in families for note in family.notes)
+    return _laid_out(header(families, facts), prelude, blocks).code, notes
+
+
+def _laid_out(header: str, prelude: Prelude, blocks: Sequence[Block]) -> cst.Module:
+    """A file of imports, constants and definitions."""
+    new = [*prelude.constants, *(s for block in blocks for s in block)]
+    needed = in_order({*BASE_IMPORTS, *prelude.imports})
+    given = aliases(needed, new, FileNames(ast.Module([], [])))
+    imports = [line.statement for line in given.imported(needed)]
+    constants = [given.within(s) for s in prelude.constants]
+    gaps = [with_lines_above(part[0], (BLANK,)) for part in (imports, constants) if part]
+    parts = [*gaps[:1], *imports[1:], *gaps[1:], *constants[1:]]
+    parts += [given.within(s) for block in blocks for s in apart(block)]
+    return cst.Module(parts, header=[cst.EmptyLine(comment=cst.Comment(line)) for line in header.split("\n")])
+
+
+_SERVED = "runs as an earlier launch: device code does not see num_stages"
+
+
+def header(families: Sequence[Family], facts: SourceFacts) -> str:
+    """Comment lines: tool, source, target, the launches and what the code relies on."""
+    row = target_row(facts.target)
+    lines = [
+        f"# Generated by gluonize {facts.version} from {os.path.basename(facts.path)} (sha256 {facts.digest})",
+        f"# for {facts.target} ({row.architecture}, wave{row.warp_size}).",
+    ]
+    for family in families:
+        for version in family.versions:
+            if version.like is not None or version.apart:
+                continue  # told with the launch that it is like, or with its layouts
+            lines.append(f"# {family.name}: {describe_launch(version)}")
+            beside = told_beside(version.spec, family.versions)
+            lines += [f"#   and {beside} as well"] if beside else []
+            lines += [f"#   {_SERVED}"] if version.spec.id in family.untold else []
+        lines += [f"#   assumes {line}" for line in family.contract.lines()]
+        lines += dict.fromkeys(
+            f"#   {line}" for version in family.versions for line in version.emitted.record.explained
+        )
+    lines += [f"# {line}" for line in facts.assumptions]
+    return "\n".join(part for line in lines for part in _wrapped(line, facts.line_length))
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """A comment of at most `width` columns, broken between its parts; a part that is longer, between its words."""
+    out, current = [], ""
+    for part in line.split(", "):
+        if current and len(current) + len(part) + 7 > width:
+            out.append(current + ",")
+            current = _MORE + part
+        else:
+            current = f"{current}, {part}" if current else part
+    filled = textwrap.TextWrapper(width, subsequent_indent=_MORE, break_long_words=False, break_on_hyphens=False)
+    return [piece for row in (*out, current) for piece in (filled.wrap(row) if len(row) > width else [row])]
+
+
+def describe_launch(version: KernelVersion) -> str:
+    """`4 warps, num_stages=2, x_ptr *fp16, BLOCK=1024`."""
+    spec = version.spec
+    stages = spec.options.get("num_stages")
+    kinds: dict[str, list[str]] = {}
+    for name, kind in spec.signature.items():
+        if isinstance(kind, str) and (kind.startswith("*") or kind.startswith("tensordesc")):
+            kinds.setdefault(kind, []).append(name)
+    pointers = [f"{', '.join(names)} {kind}" for kind, names in kinds.items()]
+    values = [f"{n}={value}" for n, v in spec.constexprs.items() if (value := _value(v)) is not None]
+    ctas = spec.options.get("num_ctas", 1)
+    warps = [f"{version.num_warps} warps", *([f"num_stages={stages}"] if stages is not None else [])]
+    warps += [f"num_ctas={ctas}"] if ctas > 1 else []
+    warps += [f"{name}={spec.options[name]}" for name in ("waves_per_eu", "llvm_fn_attrs") if spec.options.get(name)]
+    return ", ".join([*warps, *pointers, *values])
+
+
+def _value(given: Any) -> str | None:
+    """A constexpr of a launch in a line of text: a number, a text, the name of a function or a type; None for what takes more words."""
+    if isinstance(given, dict):
+        word = given.get("$jit", given.get("$dtype"))
+        return None if word is None else str(word).rpartition(":")[2]
+    return str(given) if given is None or isinstance(given, (int, bool, str)) else None
+
+
+def told_beside(spec: LaunchSpec, versions: Sequence[KernelVersion]) -> str:
+    """`a_ptr, b_ptr *bf16, *fp32; CAUSAL=False`: what those of the versions that are like a launch have instead; "" where none is."""
+    told: dict[str, list[str]] = {}
+    for other in (version.spec for version in versions if version.like == spec):
+        names = [name for name, kind in other.signature.items() if kind != spec.signature.get(name)]
+        kinds = {other.signature[name] for name in names}
+        if len(kinds) == 1 and other.constexprs == spec.constexprs:
+            told.setdefault(", ".join(names), []).append(kinds.pop())
+        else:
+            told[", ".join(changes(spec, other))] = []
+    return "; ".join(f"{what} {', '.join(kinds)}" if kinds else what for what, kinds in told.items())
+
+
+def changes(spec: LaunchSpec, other: LaunchSpec) -> Iterator[str]:
+    """`CAUSAL=False`, `bias_ptr *fp16`: what another launch has instead of what `spec` has."""
+    for name, kind in other.signature.items():
+        if kind != spec.signature.get(name) and kind != "constexpr":
+            yield f"{name} {kind}"
+    for name, value in other.constexprs.items():
+        if name not in spec.constexprs or value != spec.constexprs[name]:
+            yield f"{name}={value}"

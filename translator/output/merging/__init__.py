@@ -1,0 +1,1 @@
+"""Translations of one kernel for several launches, as one."""

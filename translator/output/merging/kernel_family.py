@@ -1,0 +1,401 @@
+"""The translations of one kernel for several launches, as one public kernel.
+
+Translations that agree but for untaken branches are one (`merge.py`). Those that differ only in their layout constants
+become one kernel whose layouts a `@gluon.constexpr_function` gives. Others stay apart as private kernels behind a public
+one that picks at compile time. All of it is device code, so decorators and launches keep working.
+"""
+
+from __future__ import annotations
+
+import functools
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from gluonize.decide.layouts.constructors import Called
+from gluonize.gluon.function import (
+    JIT,
+    Block,
+    GluonFunction,
+    Statement,
+    call_in_block,
+    definitions,
+    first_after_gap,
+    formatted,
+    statements,
+    wrapped,
+)
+from gluonize.gluon.walk import same
+from gluonize.numbered import numbered
+from gluonize.output.contracts.launch_checks import RunTimeContract, contract_of_texts
+from gluonize.output.merging.handed_on import Ranged, condition, picked_by_ranges, refused
+from gluonize.output.merging.helper_pool import Helper, HelperPool
+from gluonize.output.programs.runs import together
+from gluonize.read.kernels.load import LoadedKernel
+from gluonize.read.launches.sites.persistent import Shared
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.write.contracts import contracts
+from gluonize.write.contracts.configuration import (
+    CTAS,
+    Configuration,
+    Key,
+    any_of,
+    argument_of,
+    common_keys,
+    configuration,
+    distinguishing_keys,
+    test_on,
+)
+from gluonize.write.function import merge
+from gluonize.write.programs.persistent import for_tiles, persistent
+from gluonize.write.state.emitted import EmittedKernel
+from gluonize.write.state.unit import Tiles
+
+
+@dataclass(frozen=True)
+class KernelVersion:
+    """One kernel translated for one launch."""
+
+    spec: LaunchSpec
+    loaded: LoadedKernel
+    emitted: EmittedKernel
+    num_warps: int
+    # Tile sizes, and the number of warps last, where layouts are formulas; and bounds that several of these keep to.
+    holds_for: tuple[contracts.SizeRange, ...] = ()
+    bounds: tuple[contracts.Bound, ...] = ()
+    stages: tuple[contracts.SizeRange, ...] = ()  # what `num_stages` may be, where the depth of rings follows from it
+    like: LaunchSpec | None = None  # the launch that was asked for, of which this one has other types or flags
+    apart: bool = False  # whether it has a text of its own, for other sizes than those asked for
+    unlike: tuple[LaunchSpec, ...] = ()  # launches for which Triton's passes choose layouts of another form
+
+    @property
+    def limits(self) -> tuple[contracts.SizeRange | contracts.Bound, ...]:
+        """All that is refused otherwise where layouts are formulas."""
+        return (*self.holds_for, *self.stages, *self.bounds)
+
+    @property
+    def configuration(self) -> Configuration:
+        return configuration(self.spec, self.loaded.fn, self.num_warps)
+
+
+@dataclass(frozen=True)
+class Family:
+    """A public kernel. before: complete definitions that belong in front of it; served: what each launch has of the facts that
+    it is tied to."""
+
+    name: str
+    versions: tuple[KernelVersion, ...]
+    before: tuple[Block, ...]
+    function: GluonFunction
+    contract: RunTimeContract
+    served: tuple[Configuration, ...]
+    notes: tuple[str, ...] = ()
+    untold: tuple[str, ...] = ()  # ids of launches that run the translation of an earlier one
+    tiles: Tiles | None = None  # None where each program has one
+    shared: Shared | None = None  # None where programs have whole tiles
+
+    @property
+    def loaded(self) -> LoadedKernel:
+        return self.versions[0].loaded
+
+
+def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
+    """The public kernel for the launches of one kernel, whose helpers go into the pool."""
+    name = versions[0].emitted.kernel.name
+    groups: list[_Group] = []
+    for version in versions:
+        function, placed = pool.place(version.emitted)
+        for number, (known, members, helpers) in enumerate(groups):
+            if members[0].limits == version.limits and (joined := merge.merge(known, function)) is not None:
+                groups[number] = (joined, [*members, version], [*helpers, *placed.values()])
+                break
+        else:
+            groups.append((function, [version], list(placed.values())))
+    notes: list[str] = []
+    groups, untold = _told_apart(groups)
+    if untold:
+        notes.append(
+            f"{name}: device code cannot tell {', '.join(v.spec.id for v in untold)} from earlier launches, whose translation serves it"
+        )
+    ranged = len({v.limits for v in versions}) > 1
+    keys = () if ranged else distinguishing_keys([[v.configuration for v in members] for _, members, _ in groups]) or ()
+    members = [Member(function, tuple(v), tuple(helpers)) for function, v, helpers in groups]
+    contract = RunTimeContract.of([v.emitted.record for v in versions]) if ranged else _contract(members, keys)
+    known = {key for v in versions for key in v.configuration} - (
+        {CTAS} - set(common_keys(v.configuration for v in versions))
+    )
+    if len(members) == 1:
+        before, function = (), members[0].checked(name)
+    elif ranged:
+        ranges = [m.ranged(name) for m in members]
+        before, function = picked_by_ranges(name, ranges, pool.taken, versions[0].emitted.tiles)
+    elif len(alike := _alike(members)) == 1:
+        before, function = _one_kernel(name, members, keys)
+    else:
+        before, function = _dispatcher(name, alike, keys, pool.taken)
+    served = tuple(
+        {key: value for key, value in c.items() if key in keys or key in known and member.needs.wants(key)}
+        for member in members
+        for c in member.configurations
+    )
+    ids = tuple(v.spec.id for v in untold)
+    if (tiles := versions[0].emitted.tiles) is not None:
+        one, function = persistent(function, tiles, pool.taken)
+        before = (*before, one)
+    shared = together([v.emitted.shared for v in versions], versions[0].loaded)
+    return Family(name, tuple(versions), tuple(before), function, contract, served, tuple(notes), ids, tiles, shared)
+
+
+def _contract(members: Sequence[Member], keys: Sequence[Key]) -> RunTimeContract:
+    """What the launches of all members are asked for; alignment, only of those whose own text rests on it."""
+    texts = [([v.emitted.record for v in m.versions], [dict(zip(keys, row)) for row in m.rows(keys)]) for m in members]
+    return contract_of_texts(texts)
+
+
+_Group = tuple[GluonFunction, list[KernelVersion], list[Helper]]
+
+
+def _told_apart(groups: Sequence[_Group]) -> tuple[list[_Group], list[KernelVersion]]:
+    """The texts that device code can choose between, and the launches of those that differ from an earlier one in nothing that it
+    sees, such as the number of stages."""
+    kept: list[_Group] = []
+    untold: list[KernelVersion] = []
+    for group in groups:
+        tried = [*kept, group]
+        if distinguishing_keys([[v.configuration for v in members] for _, members, _ in tried]) is None:
+            untold += group[1]
+        else:
+            kept = tried
+    return kept, untold
+
+
+def texts_of(versions: Sequence[KernelVersion]) -> int:
+    """How many texts launches have that differ in more than layouts and the defaults of added parameters."""
+    plain = [(version, version.emitted.kernel.function.plain) for version in versions]
+    return len({function.without_parameters(added_parameters(v, function))[0].text for v, function in plain})
+
+
+def added_parameters(version: KernelVersion, function: GluonFunction) -> set[str]:
+    """Parameters such as `NUM_BUFFERS`, which the source does not have."""
+    return {p.name.value for p in function.parameters} - {p.name for p in version.loaded.fn.params}
+
+
+@dataclass(frozen=True)
+class Member:
+    """One distinct translation and the launches it serves."""
+
+    function: GluonFunction
+    versions: tuple[KernelVersion, ...]
+    helpers: tuple[Helper, ...]
+
+    @property
+    def configurations(self) -> list[Configuration]:
+        return [v.configuration for v in self.versions]
+
+    def rows(self, keys: Sequence[Key]) -> list[tuple]:
+        return list(dict.fromkeys(tuple(c[key] for key in keys) for c in self.configurations))
+
+    @property
+    def read(self) -> set[str]:
+        return {name for version in self.versions for name in version.emitted.record.reads}
+
+    @property
+    def functions(self) -> list[GluonFunction]:
+        return [self.function, *(h.function for h in self.helpers)]
+
+    @functools.cached_property
+    def needs(self) -> contracts.Needs:
+        version = self.versions[0]
+        needed = contracts.needs(version.loaded.fn, self.functions, self.read, self.configurations)
+        laid_out = version.emitted.kernel.laid_out
+        if laid_out is None or not any(isinstance(layout, Called) for _, layout in laid_out.constants):
+            return needed
+        # What a function of the output gives may be of any class, that of a product too.
+        return replace(needed, elements=True, shapes=contracts.shape_parameters(version.loaded.fn))
+
+    def checked(self, kernel: str) -> GluonFunction:
+        """The function with its contract at the top."""
+        return with_assertions(self.function, contracts.within(kernel, self.versions[0].limits) + self._others(kernel))
+
+    def ranged(self, kernel: str) -> Ranged:
+        """The function for what picks among several by sizes, with the rest of its contract at the top."""
+        function = with_assertions(self.function, self._others(kernel))
+        return Ranged(function, self.versions[0].limits, added_parameters(self.versions[0], function))
+
+    def _others(self, kernel: str) -> list[str]:
+        """What is asserted beside limits of sizes."""
+        ranges, every = self.versions[0].holds_for, self.configurations
+        elsewhere = [key for key in common_keys(every) if key.name in {size.name for size in ranges}]
+        return contracts.assertions(kernel, self.needs, every, elsewhere)
+
+
+def with_assertions(function: GluonFunction, assertions: Sequence[str]) -> GluonFunction:
+    """The function with statements before its layout constants, or before its body if it has none."""
+    if not assertions:
+        return function
+    body = function.body if function.constants else first_after_gap(function.body)
+    return function.with_statements(_written(assertions, function.indent), function.constants, body)
+
+
+def _written(lines: Sequence[str], indent: int) -> tuple[Statement, ...]:
+    return statements(wrapped("\n".join(lines), indent)) if lines else ()
+
+
+def _joined(members: list[Member]) -> tuple[list[_Layouts], GluonFunction] | None:
+    """The members' layouts, and the function that they share but for these; None if more differs."""
+    (first, *others), functions = _table_parts(members)
+    plain = functions[0]
+    for layouts, function in zip(others, functions[1:]):
+        joined = merge.merge_plain(plain, function)
+        if joined is None or layouts.keys() != first.keys():
+            return None
+        plain = joined
+    return [first, *others], plain
+
+
+def _alike(members: list[Member]) -> list[list[Member]]:
+    """Groups of members that differ in nothing but layouts."""
+    groups: list[list[Member]] = []
+    for member in members:
+        group = next((group for group in groups if _joined([*group, member]) is not None), None)
+        if group is None:
+            groups.append([member])
+        else:
+            group.append(member)
+    return groups
+
+
+def _one_kernel(
+    name: str, members: list[Member], keys: tuple[Key, ...], chosen: bool = False
+) -> tuple[list[Block], GluonFunction]:
+    """One kernel whose layouts come from a function of the configuration; chosen: its caller has checked that."""
+    found = _joined(members)
+    assert found is not None, f"bug in gluonize: translations of {name} differ in more than layouts"
+    layouts, plain = found
+    every = [c for member in members for c in member.configurations]
+    functions = [function for member in members for function in member.functions]
+    read = {name for member in members for name in member.read}
+    needed = contracts.needs(members[0].versions[0].loaded.fn, functions, read, every)
+    # Layouts fit the tile and the number of warps that they were made for, not those of another launch.
+    keys = tuple(key for key in common_keys(every) if key in keys or _decides_layouts(key, needed, every))
+    if chosen:
+        keys = tuple(key for key in keys if len({repr(c[key]) for c in every}) > 1)
+    function = f"{name}_layouts"
+    arguments = [argument_of(key) for key in keys]
+    names = list(layouts[0])
+    lines = [
+        "@gluon.constexpr_function",
+        f"def {function}({', '.join(arguments)}):",
+        f'    """The layouts of {name} for each launch it was translated for; None for any other."""',
+    ]
+    for member, own in zip(members, layouts):
+        test = test_on(keys, arguments, member.rows(keys))
+        lines.append(f"    if {test}:")
+        lines += [textwrap.indent(text, " " * 8) for text in own.values()]
+        lines.append(f"        return {', '.join(names)}{',' if len(names) == 1 else ''}")
+    lines.append("    return None")
+    rows = [row for member in members for row in member.rows(keys)]
+    message = contracts.quoted(contracts.translated_for(name, keys, rows))
+    # What the layouts are chosen by is refused there.
+    contract = [] if chosen else contracts.assertions(name, needed, every, keys)
+    head = [
+        *contract,
+        f"layouts: gl.constexpr = {function}({', '.join(key.expression for key in keys)})",
+        *([] if chosen else [f"gl.static_assert(layouts is not None, {message})"]),
+        *(f"{constant}: gl.constexpr = layouts[{i}]" for i, constant in enumerate(names)),
+    ]
+    return [definitions(formatted("\n".join(lines)))], plain.with_statements(_written(head, plain.indent), plain.body)
+
+
+def _decides_layouts(key: Key, needed: contracts.Needs, every: list[Configuration]) -> bool:
+    return (
+        key.kind in ("constexpr", "num_warps", "num_ctas")
+        and needed.wants(key)
+        and len({repr(c[key]) for c in every}) > 1
+    )
+
+
+_Layouts = dict[str, str]  # what the table gives, by name: an assignment, with the comments above it
+
+
+def _table_parts(members: list[Member]) -> tuple[list[_Layouts], list[GluonFunction]]:
+    """The members' layouts, and the functions without them; added parameters whose defaults differ are among the layouts."""
+    added = [added_parameters(m.versions[0], m.function) for m in members]
+    defaults = [m.function.without_parameters(names)[1] for m, names in zip(members, added)]
+    differing = {name for own in defaults for name in own if len({d.get(name) for d in defaults}) > 1}
+    tables, functions = [], []
+    for member in members:
+        function, own = member.function.without_parameters(differing)
+        table = {name: f"{name} = {value}" for name, value in sorted(own.items())}
+        tables.append(table | {merge.name_of(s): _assigned(s) for s in function.constants})
+        functions.append(function.plain)
+    return tables, functions
+
+
+def _assigned(layout: Statement) -> str:
+    """A layout constant as a plain assignment, which host code wants."""
+    comments = [line.comment.value for line in layout.leading_lines if line.comment is not None]
+    return "\n".join([*comments, f"{merge.name_of(layout)} = {merge.value_of(layout)}"])
+
+
+def _dispatcher(
+    name: str, groups: list[list[Member]], keys: tuple[Key, ...], taken: set[str]
+) -> tuple[list[Block], GluonFunction]:
+    """Private kernels, one for each group, and the public one that picks among them by compile-time conditions."""
+    members = [member for group in groups for member in group]
+    every = [c for member in members for c in member.configurations]
+    needed = [member.needs for member in members]
+    shared = [
+        key
+        for key in common_keys(every)
+        if len({repr(c[key]) for c in every}) == 1 and all(need.wants(key) for need in needed)
+    ]
+    before: list[Block] = []
+    public, own = _public(members)
+    tiles = members[0].versions[0].emitted.tiles
+    asserted = contracts.assertions(name, needed[0], every, [key for key in common_keys(every) if key not in shared])
+    lines = formatted("\n".join(asserted), public.indent).splitlines() if asserted else []
+    # All of the contract is here: autotuning passes over a configuration only if the kernel itself refuses it.
+    tested = [
+        key
+        for key in common_keys(every)
+        if key in keys or (key not in shared and any(need.wants(key) for need in needed))
+    ]
+    rows = [row for member in members for row in member.rows(tested)]
+    both = len(tested) == 1 and sorted(map(repr, (row[0] for row in rows))) == ["False", "True"]
+    for number, group in enumerate(groups):
+        private = _private_name(name, keys, [row for member in group for row in member.rows(keys)], taken)
+        taken.add(private)
+        function = group[0].function
+        if len(group) > 1:
+            table, function = _one_kernel(private, group, keys, chosen=True)
+            before += table
+        before.append((for_tiles(function.called(private), tiles).defined(JIT),))
+        test = condition(any_of(tested, [row for member in group for row in member.rows(tested)]))
+        lines += [
+            ("else:" if both else f"el{test}") if number else test,
+            call_in_block(private, for_tiles(function, tiles).handed_on(own)),
+        ]
+    if not both:
+        message = contracts.quoted(contracts.translated_for(name, tested, rows))
+        lines += refused(message, public.indent)
+    return before, public.with_statements(statements("\n".join(lines) + "\n"))
+
+
+def _public(members: list[Member]) -> tuple[GluonFunction, set[str]]:
+    """A function with the signature of the public kernel, and the arguments that it does not have.
+
+    Arguments that the translation added (`NUM_BUFFERS`) are public only if all translations have the same.
+    """
+    first = members[0].function
+    if all(same(m.function.node.params, first.node.params) for m in members):
+        return first, set()
+    own = set().union(*(added_parameters(m.versions[0], m.function) for m in members))
+    return first.without_parameters(own)[0], own
+
+
+def _private_name(name: str, keys: Sequence[Key], rows: Sequence[tuple], taken: set[str]) -> str:
+    """A name that says what the configurations of a private kernel have in common."""
+    common = [i for i in range(len(keys)) if len({repr(row[i]) for row in rows}) == 1]
+    tags = list(dict.fromkeys(keys[i].tag(rows[0][i]) for i in common))
+    return numbered("_".join(["", name.lstrip("_"), *(tags or ["1"])]), taken.__contains__)

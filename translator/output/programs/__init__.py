@@ -1,0 +1,1 @@
+"""Launches whose programs have several tiles, or share the steps of tiles."""

@@ -1,1 +1,0 @@
-"""Loops whose loads run ahead: plans, rings, waits, strategies, and functions that are written with them."""

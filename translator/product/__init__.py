@@ -1,0 +1,1 @@
+"""What people see: the command line, pages, an editor, files that are kept up to date."""

@@ -1,0 +1,3 @@
+from gluonize.product.cli import main
+
+main()

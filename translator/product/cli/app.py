@@ -1,0 +1,113 @@
+"""All commands, in the order of `--help`, and the options of the program itself.
+
+The commands and their options are in the `*_app` modules; bodies import what they need when they run, so that `--help`
+stays fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Optional
+
+import typer
+
+from gluonize import __version__
+from gluonize.product.cli.apps.cache import cache
+from gluonize.product.cli.apps.compile import compile_, cycles, parity, tune
+from gluonize.product.cli.apps.device import DEVICE_COMMANDS
+from gluonize.product.cli.apps.editor import lsp
+from gluonize.product.cli.apps.project import check, update, watch
+from gluonize.product.cli.apps.review import diff, explain, layout, report, targets
+from gluonize.product.cli.apps.translate import translate
+from gluonize.product.cli.console import Verbosity
+from gluonize.product.cli.options import complete_word
+
+_program = dict(
+    help="Translate Triton kernels into explicit Gluon for one AMD architecture, compile them and compare them.",
+    epilog="Exit status: 0 done, 1 a check failed, 2 refused or bad input, 3 a bug in gluonize, 130 interrupted.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from gluonize.versions import triton_version
+
+        print(f"gluonize {__version__} (Triton {triton_version()})")
+        raise typer.Exit()
+
+
+def global_options(
+    context: typer.Context,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print every choice and full tables.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print diagnostics only.")] = False,
+    color: Annotated[
+        str,
+        typer.Option(
+            "--color",
+            metavar="WHEN",
+            help="auto, always or never.",
+            autocompletion=complete_word("auto", "always", "never"),
+        ),
+    ] = "auto",
+    memory_limit: Annotated[
+        Optional[str],
+        typer.Option(
+            "--memory-limit",
+            metavar="SIZE",
+            help="Memory of each child process, such as 4GB, on workers too; else GLUONIZE_MEMORY_LIMIT, else no limit.",
+        ),
+    ] = None,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print version numbers and leave.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    if color not in ("auto", "always", "never"):
+        raise typer.BadParameter("auto, always or never", param_hint="--color")
+    if memory_limit is not None:
+        from gluonize.judge.lower.children.memory_limit import limit_children
+
+        limit_children(memory_limit)
+    context.obj = Verbosity(verbose, quiet, color)
+    if verbose:
+        from gluonize.product.cli.logs import log_to_stderr
+
+        log_to_stderr()
+
+
+_COMMANDS = {
+    command.__name__.strip("_").replace("_", "-"): command
+    for command in (
+        translate,
+        compile_,
+        parity,
+        cycles,
+        diff,
+        report,
+        explain,
+        layout,
+        targets,
+        check,
+        update,
+        watch,
+        lsp,
+        tune,
+        cache,
+        *DEVICE_COMMANDS,
+    )
+}
+
+
+def app_for(argv: Sequence[str]) -> typer.Typer:
+    """The command line. Where `argv` starts with the name of a command it has no other: to make them all takes longer than what a
+    quick one does."""
+    app = typer.Typer(**_program)
+    app.callback()(global_options)
+    asked = argv[0] if argv else ""
+    for name, command in _COMMANDS.items():
+        if name == asked or asked not in _COMMANDS:
+            app.command(name)(command)
+    return app

@@ -1,0 +1,78 @@
+"""`gluonize parity`: a translation's machine code beside Triton's own compile of the source."""
+
+from __future__ import annotations
+
+from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.judge.lower.compile import Lowered
+from gluonize.judge.lower.parity import Parity
+from gluonize.product.cli.console import Verbosity, rich_console
+from gluonize.product.cli.machine_code.jobs import (
+    LOWER_AND_WALK,
+    CompileJob,
+    CompileOptions,
+    fail,
+    finish,
+    read_inputs,
+    start_jobs,
+)
+from gluonize.product.cluster.open_pool import open_pool
+
+
+def run_parity(source: str, out: str, check: bool, options: CompileOptions, verbosity: Verbosity) -> int:
+    """Compare every launch on every target; 1 when one side does not compile, or with `check` on a regression."""
+    inputs = read_inputs(options, source, out)
+    console = rich_console(verbosity)
+    shown = not verbosity.quiet and options.json != "-"
+    results, found = [], []
+    with open_pool(options.jobs, options.timeout, options.cache, options.cluster) as pool:
+        for job in start_jobs(pool, inputs, options, job=LOWER_AND_WALK):
+            entry = job.entry("compared")
+            gluon, triton, problems = _both(job)
+            entry["metrics"] = gluon.metrics.as_json() if gluon else None
+            entry["triton"] = triton.metrics.as_json() if triton else None
+            entry["cycles"] = gluon.cycles.as_json() if gluon else None
+            entry["triton_cycles"] = triton.cycles.as_json() if triton else None
+            entry["parity"] = None
+            if gluon and triton:
+                compared = Parity(job.spec.id, job.target, gluon.metrics, triton.metrics)
+                entry["parity"] = compared.as_json()
+                found.append(compared)
+                if shown:
+                    _show(compared, gluon, triton, console)
+            if problems:
+                fail(entry, problems)
+            results.append(entry)
+    if len(found) > 1 and shown:
+        from gluonize.judge.lower.parity_table import parity_summary
+
+        console.print(parity_summary(found))
+    regressed = check and any(compared.regressions() for compared in found)
+    return finish(options, results, failed=regressed or any(entry["status"] == "failed" for entry in results))
+
+
+def _both(job: CompileJob) -> tuple[Lowered | None, Lowered | None, tuple[Diagnostic, ...]]:
+    """Both compiles, None for one that fails, and what is wrong: the LDS of the translation has to fit as well."""
+    sides: list[Lowered | None] = []
+    problems: list[Diagnostic] = []
+    for future in reversed(job.lowered):
+        try:
+            sides.append(future.result())
+        except TranslationError as error:
+            sides.append(None)
+            problems += error.diagnostics
+    gluon, triton = sides
+    overflow = gluon.lds_overflow() if gluon else None
+    return gluon, triton, tuple(filter(None, [*problems, overflow]))
+
+
+def _show(parity: Parity, gluon: Lowered, triton: Lowered, console) -> None:
+    from gluonize.judge.cycles.text import table_of_loops
+    from gluonize.judge.lower.parity_table import parity_table
+
+    console.print(parity_table(parity))
+    console.print(table_of_loops("predicted cycles of one iteration", gluon.cycles, triton.cycles))
+    if parity.note:
+        console.print(f"  {parity.note}")
+    for regression in parity.regressions():
+        console.print(f"  worse than Triton: {regression}", style="yellow")
+    console.print()

@@ -1,0 +1,1 @@
+"""The commands that keep generated files in step with what they were made from."""

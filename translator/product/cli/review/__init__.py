@@ -1,0 +1,1 @@
+"""The commands for a reader of translations."""

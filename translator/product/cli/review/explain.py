@@ -1,0 +1,59 @@
+"""`gluonize explain`: every choice of a translation with its origin and cost, line by line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.product.cli import exit_status
+from gluonize.product.cli.console import Verbosity, rich_console
+from gluonize.product.cli.results import write_json
+from gluonize.product.cli.review.inputs import ReviewOptions, one_target, request_of
+from gluonize.product.project.output.overwrite import check_json
+from gluonize.product.report.explain.explanation import STAGES, Explanation
+from gluonize.read.files.modules import parse_file
+from gluonize.read.files.source_names import check_source
+from gluonize.read.spec.selected import select_launches
+
+EXPLAIN = "gluonize.product.report.explain.job:explain_launches"
+
+
+def run_explain(options: ReviewOptions, line: int | None, after: str, json: str | None, verbosity: Verbosity) -> int:
+    """Explain every launch. Raises: TranslationError for what is refused: the refusal is the explanation then."""
+    if after not in STAGES:
+        raise TranslationError(
+            Diagnostic("usage", f"--after {after}: no such stage", help=f"one of {', '.join(STAGES)}")
+        )
+    target = one_target(options.target or "")
+    check_json(json)
+    check_source(options.source)
+    given = select_launches(options.launches, options.source, options.kernels) if options.launches else ()
+    given = tuple(replace(spec, source=options.source) for spec in given)
+    with WorkerPool(1, timeout=options.timeout) as pool:
+        what = f"explaining {options.source} for {target}"
+        found: tuple[Explanation, ...] = pool.call(EXPLAIN, request_of(options, target, given), after, what=what)
+    if line is not None:
+        found = tuple(explanation.at(line) for explanation in found)
+    if json:
+        write_json(json, [explanation.as_json() for explanation in found])
+    if json != "-" and not verbosity.quiet:
+        _print(found, verbosity)
+    return exit_status.DONE
+
+
+def _print(found: tuple[Explanation, ...], verbosity: Verbosity) -> None:
+    """Launches that differ in element types only are shown once, with the types of the first."""
+    from gluonize.product.report.explain.terminal import print_explanation
+
+    console = rich_console(verbosity)
+    groups: dict[tuple, list[Explanation]] = {}
+    for explanation in found:
+        alike = tuple(replace(c, dtype="", cost="", bytes=0) for c in explanation.choices)
+        groups.setdefault((explanation.kernel, alike, explanation.layouts), []).append(explanation)
+    for i, group in enumerate(groups.values()):
+        if i:
+            console.print()
+        shown = replace(group[0], launch=", ".join(e.launch for e in group))
+        sources = {name: parse_file(name).text.splitlines() for name in {c.file for c in shown.choices} if name}
+        print_explanation(console, shown, sources, verbosity.verbose)

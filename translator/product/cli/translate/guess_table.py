@@ -1,0 +1,82 @@
+"""How launches that were guessed are shown: one table per kernel, and the line that corrects them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import textwrap
+from collections.abc import Iterable, Iterator
+
+from gluonize.product.project.output.file import write_whole
+from gluonize.read.launches.derive.table import Derivation
+from gluonize.read.spec.launch import VERSION, LaunchSpec
+from gluonize.request import LaunchOutcome
+
+_WHY = 60
+_NAMES = 60  # characters of names in one line
+
+
+def table_lines(derivation: Derivation) -> Iterator[str]:
+    """One kernel's guesses: value, confidence and why; equal ones share a line. Nothing where nothing was guessed."""
+    together: dict[tuple[str, str, str], list[str]] = {}
+    for row in derivation.guesses:
+        together.setdefault((row.value, row.confidence, _short(row.why)), []).append(row.name)
+    if not together:
+        return
+    count = len(derivation.launches)
+    yield f"{derivation.kernel}: guessed, {count} launch{'es' if count > 1 else ''}"
+    rows = [
+        (part, *(key if first else ("", "", "")))
+        for key, names in together.items()
+        for first, part in _wrapped(", ".join(names))
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for row in rows:
+        yield ("  " + "  ".join(text.ljust(width) for text, width in zip(row, widths)) + f"  {row[3]}").rstrip()
+    for text in derivation.others:
+        if text:
+            yield f"  also: {text}"
+
+
+def correction_line(derivations: Iterable[Derivation]) -> str:
+    """The guesses that nothing computes, as arguments to paste and change; empty when there are none."""
+    words = [
+        f"--set {shlex.quote(f'{d.kernel}.{row.name}={row.value}')}"
+        for d in derivations
+        for row in d.guesses
+        if row.confidence != "computed"
+    ]
+    return " ".join(words)
+
+
+def missing_lines(outcomes: Iterable[LaunchOutcome]) -> Iterator[str]:
+    """Kernels for which no launch was found, with the reason, and what to do."""
+    rows = [
+        (o.spec.kernel, o.diagnostics[0])
+        for o in outcomes
+        if o.diagnostics and o.diagnostics[0].code == "spec-not-found"
+    ]
+    if not rows:
+        return
+    yield "no launch was found for"
+    width = max(len(name) for name, _ in rows)
+    for name, found in rows:
+        yield f"  {name.ljust(width)}  {_short(found.why)}"
+    yield "  give values (--set KERNEL.NAME=VALUE), or record launches: gluonize capture -- pytest TESTS, then -l launches.json"
+
+
+def write_launches(path: str, derivations: Iterable[Derivation], given: Iterable[LaunchSpec] = ()) -> None:
+    """The launches as a launch file, ready to be edited. Raises: TranslationError `output-unwritable`."""
+    specs = [*given, *(spec for derivation in derivations for spec in derivation.launches)]
+    unique = {spec.id: spec.as_json() for spec in specs}
+    write_whole(path, json.dumps({"version": VERSION, "launches": list(unique.values())}, indent=2) + "\n")
+
+
+def _wrapped(names: str) -> Iterator[tuple[bool, str]]:
+    """The lines of a list of names, each with whether it is the first."""
+    for number, line in enumerate(textwrap.wrap(names, _NAMES, break_long_words=False)):
+        yield not number, line
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _WHY else text[: _WHY - 3] + "..."

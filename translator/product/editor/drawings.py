@@ -1,0 +1,56 @@
+"""Drawings of layouts, made ahead of their being asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from gluonize.product.editor.explained import Tile, bits, constructors, relevant, tile_of, tiles
+from gluonize.product.editor.outline import Outline
+from gluonize.product.editor.work import Work
+from gluonize.product.report.explain.explanation import Explanation
+from gluonize.product.report.layouts.job import MAX_ELEMENTS
+from gluonize.trace.model.layouts import Ints
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What is drawn: a layout on the largest tile that has it. bits: of an element."""
+
+    constructor: str
+    shape: Ints
+    bits: int
+    target: str
+
+
+def drawn(constructor: str, found: Sequence[Tile], target: str) -> Drawn | None:
+    """What to draw of a layout that tiles have; None where neither they nor the layout itself name a shape."""
+    tile = next((t for t in found if math.prod(t.shape) <= MAX_ELEMENTS), None)
+    shape = tile.shape if tile else tile_of(constructor)
+    return Drawn(constructor, shape, bits(tile.dtypes if tile else ()), target) if shape else None
+
+
+def ask(work: Work, wanted: Drawn) -> Future:
+    """The text of a drawing."""
+    arguments = (wanted.constructor, wanted.shape, wanted.bits, wanted.target)
+    return work.ask(("draw", *arguments), "explain", work.draw, *arguments)
+
+
+def wanted(outline: Outline, explanations: Sequence[Explanation], target: str) -> list[Drawn]:
+    """The layouts that the functions of a translation name, then those that they spell in place."""
+    named, spelled = [], []
+    for scope in outline.scopes:
+        own = relevant(explanations, scope)
+        for name in dict.fromkeys(name for name, _ in scope.bindings):
+            place = scope.definition(name, scope.last)
+            if found := layout_of(own, scope.layout(name, place.line if place else scope.last), name):
+                named.append(drawn(found, tiles(own, name), target))
+        spelled += [drawn(constructor, tiles(own, text), target) for constructor, text, _ in scope.spelled]
+    return [one for one in dict.fromkeys([*named, *spelled]) if one]
+
+
+def layout_of(explanations: Sequence[Explanation], spelled: str, name: str) -> str:
+    """The constructor of a named layout: as the text spells it, else as the translation has it; "" for what is no layout."""
+    return spelled or next(iter(constructors(explanations, name)), "")

@@ -1,0 +1,1 @@
+"""What is shown at places of a text: hovers, hints, lenses, findings."""

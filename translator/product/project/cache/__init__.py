@@ -1,0 +1,1 @@
+"""Results of earlier runs, found by content."""

@@ -1,0 +1,1 @@
+"""Edits by hand: what they started from, and merging them with a new translation."""

@@ -1,0 +1,1 @@
+"""Which files a project has: sources, outputs, configuration."""

@@ -1,0 +1,1 @@
+"""What one run of `gluonize translate` does."""

@@ -1,0 +1,1 @@
+"""Every choice with its origin and cost."""

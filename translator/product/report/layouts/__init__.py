@@ -1,0 +1,1 @@
+"""Layouts drawn and spelled."""

@@ -1,0 +1,1 @@
+"""Pipelined loops over time."""

@@ -1,0 +1,157 @@
+"""What the machine code costs beside Triton's own compile, and the state of every check, as HTML."""
+
+from __future__ import annotations
+
+from html import escape
+
+from gluonize.judge.lower.metrics import KernelMetrics
+from gluonize.judge.lower.parity import KERNEL_ROWS, MIX_ROWS, Parity, ratio
+from gluonize.judge.machine.coverage import Coverage
+from gluonize.product.project.output.verdict import united_coverage
+from gluonize.product.report.checks import Checked
+
+_MORE_IS_BETTER = ("occupancy", "mma", "lds_dma", "tdm")
+_WORDS = {
+    "insns": "instructions",
+    "mma": "matrix instructions",
+    "valu": "vector ALU",
+    "salu": "scalar",
+    "ds_read": "LDS reads",
+    "ds_write": "LDS writes",
+    "ds_other": "other LDS",
+    "lds_dma": "copies to LDS",
+    "tdm": "TDM",
+    "load": "loads",
+    "store": "stores",
+    "atomic": "atomics",
+    "barrier": "barriers",
+    "wait": "waits",
+    "branch": "branches",
+    "scratch": "scratch accesses",
+    "vgpr": "VGPRs",
+    "agpr": "AGPRs",
+    "sgpr": "SGPRs",
+    "spill": "VGPR spills",
+    "sgpr_spill": "SGPR spills",
+    "scratch_bytes": "scratch bytes",
+    "lds_bytes": "LDS bytes",
+    "occupancy": "occupancy (waves per SIMD)",
+}
+
+
+def status_chips(checked: tuple[Checked, ...]) -> list[tuple[str, str]]:
+    """(words, kind) for the head of the page: validation, compile, parity, occupancy."""
+    if not checked:
+        return []
+    out = [(f"{len(checked)} launch{'es' if len(checked) > 1 else ''}", "")]
+    statuses = [c.validation["status"] for c in checked]
+    together = united_coverage([c.validation for c in checked])
+    if together is not None and together.gaps():
+        out.append((together.verdict(), "warn"))
+    elif set(statuses) == {"validated"}:
+        exact = all(c.validation.get("bitwise") for c in checked)
+        out.append((f"validated{' bit for bit' if exact else ''} on the reference machine", "good"))
+    elif "mismatch" in statuses:
+        out.append(("computes something else than the source", "bad"))
+    elif set(statuses) != {"skipped"}:
+        out.append((f"validated for {statuses.count('validated')} of {len(statuses)} launches", "warn"))
+    else:
+        out.append(("not validated", "warn"))
+    if any(c.gluon is None for c in checked):
+        out.append(("does not compile", "bad"))
+    parities = [c.parity for c in checked if c.parity]
+    if parities:
+        worse = sum(bool(p.regressions()) for p in parities)
+        notes = {p.note for p in parities} - {""}
+        good = ", ".join(sorted(notes)) or "no worse than Triton"
+        out.append(
+            (
+                f"worse than Triton in {worse} of {len(parities)}" if worse else good,
+                "warn" if worse else "" if notes else "good",
+            )
+        )
+        waves = sorted({p.translated.occupancy for p in parities if p.translated.occupancy is not None})
+        out.append((f"occupancy {' or '.join(map(str, waves))} waves per SIMD", ""))
+    return out
+
+
+def parity_section(checked: tuple[Checked, ...], upstream: dict[str, Checked | None], reasons: dict[str, str]) -> str:
+    """A card per launch: validation, then every metric that either side has. reasons: why upstream has none, by launch."""
+    return "".join(_card(entry, upstream.get(entry.spec.id), reasons.get(entry.spec.id, "")) for entry in checked)
+
+
+def _card(entry: Checked, upstream: Checked | None, reason: str) -> str:
+    theirs = upstream.gluon.metrics if upstream and upstream.gluon else None
+    parts = [
+        f"<h3>{escape(entry.spec.id)}</h3>",
+        f'<ul class="facts"><li><b>validation</b> {escape(_validation(entry.validation))}</li></ul>',
+    ]
+    if entry.parity:
+        if worse := entry.parity.regressions():
+            items = "".join(f'<li class="chip warn">{escape(w)}</li>' for w in worse)
+            parts.append(f'<ul class="chips">{items}</ul>')
+        if entry.parity.note:
+            parts.append(f'<p class="soft">{escape(entry.parity.note)}</p>')
+        parts.append(_table(entry.parity, theirs))
+    if reason:
+        parts.append(f'<p class="soft">Upstream\'s translator: {escape(reason)}</p>')
+    parts += [f'<p class="soft">{escape(problem.render())}</p>' for problem in entry.problems]
+    return f'<div class="card">{"".join(parts)}</div>'
+
+
+def _validation(found: dict) -> str:
+    status = found["status"]
+    if status == "skipped":
+        return "not run"
+    said = status.replace("_", " ")
+    if status == "validated":
+        said += " bit for bit" if found.get("bitwise") else " within tolerance"
+        if found.get("grid"):
+            said += (
+                f", {found['programs']} of {found['grid']} programs, {len(found.get('variants', ()))} input variants"
+            )
+        if found.get("coverage"):
+            gaps = Coverage.of_json(found["coverage"]).gaps()
+            said += f"; did not run: {', '.join(map(str, gaps))}" if gaps else "; all of the source ran"
+    return f"{said}: {found['reason']}" if found.get("reason") else said
+
+
+def _table(parity: Parity, upstream: KernelMetrics | None) -> str:
+    ours, triton = parity.translated, parity.triton
+    loops = ours.loop is not None or triton.loop is not None
+    worse = bool(parity.regressions())  # else no figure is beyond its limit, and the page says so above
+    head = ["", "translation", "Triton", "ratio", *(["upstream"] if upstream else [])]
+    head += ["hottest loop", "Triton", "ratio"] if loops else []
+    rows = []
+    for name in (*MIX_ROWS, *KERNEL_ROWS):
+        values = [_metric(m, name) for m in (ours, triton, upstream) if m is not None]
+        if not any(values):
+            continue
+        cells = [f"<td>{_WORDS[name]}</td>", *_pair(name, values[0], values[1], worse)]
+        if upstream:
+            cells.append(f"<td>{values[2]}</td>")
+        if loops:
+            inner = [getattr(m.loop, name, 0) if m.loop and name in MIX_ROWS else 0 for m in (ours, triton)]
+            cells += _pair(name, *inner, worse, parity.unrolled()) if any(inner) else ["<td></td>"] * 3
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    heading = "".join(f"<th>{h}</th>" for h in head)
+    return f'<div class="scroll"><table><thead><tr>{heading}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+
+
+def _metric(metrics: KernelMetrics, name: str) -> int:
+    return getattr(metrics.mix, name) if name in MIX_ROWS else getattr(metrics, name) or 0
+
+
+def _pair(name: str, ours: int, theirs: int, judged: bool, tiles: tuple[int, int] = (1, 1)) -> list[str]:
+    """Cells of a figure on both sides and the ratio per tile; tiles: how many each figure is of. judged: whether more
+    than a tenth more is marked."""
+    value = ratio(ours * tiles[1], theirs * tiles[0])
+    said = "new" if value is None else f"{value:.2f}x"
+    better = (value or 2.0) < 1 if name not in _MORE_IS_BETTER else (value or 2.0) > 1
+    equal = value == 1
+    kind = (
+        "" if equal else "better" if better else "worse" if judged and (value is None or abs(value - 1) > 0.1) else ""
+    )
+    if name in _MORE_IS_BETTER and name != "occupancy":
+        kind = ""
+    return [f"<td>{ours}</td>", f"<td>{theirs}</td>", f'<td class="{kind}">{said}</td>']

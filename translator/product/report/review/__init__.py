@@ -1,0 +1,1 @@
+"""Source and translation in step, and why lines differ."""

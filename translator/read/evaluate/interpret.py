@@ -1,0 +1,237 @@
+"""Host functions, interpreted statement by statement under the rules of static evaluation.
+
+Only what a constant can depend on is covered: assignments, conditions, loops over finite values, `try` with its certain
+outcomes, nested functions and `return`. Anything else makes the result undetermined.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from triton.language import core
+
+from gluonize.read.evaluate.evaluation import Evaluation
+from gluonize.read.evaluate.host_objects import UserFunction
+from gluonize.read.evaluate.host_values import HostName
+from gluonize.read.files.by_path import LoadedModules
+from gluonize.read.names.scope import Frame, catches
+from gluonize.read.unresolved import Place, Raised, Undetermined
+
+# Aggregates of Triton: classes whose objects are tuples of values to the compiler.
+
+
+def is_aggregate(value: Any) -> bool:
+    """Whether `value` is a class under `@aggregate`."""
+    return (
+        isinstance(value, type) and issubclass(value, core.base_value) and getattr(value, "__triton_aggregate__", False)
+    )
+
+
+_NOTHING = object()
+_MAX_LOOP = 10_000
+
+
+class _Break(Exception):
+    """`break` in an interpreted loop."""
+
+
+class _Continue(Exception):
+    """`continue` in an interpreted loop."""
+
+
+class Interpreter:
+    """`made` has the ids of the containers that interpreted functions assigned to a local name: those may be changed."""
+
+    def __init__(self, evaluator: Evaluation):
+        self.evaluator = evaluator
+        self.made: dict[int, Any] = {}
+
+    def run(self, function: UserFunction, args: list, kwargs: dict[str, Any], place: Place) -> Any:
+        """What `function(*args, **kwargs)` returns. Raises: Undetermined, Raised."""
+        if function.unusable:
+            raise Undetermined(function.unusable, place)
+        node = function.node
+        qualname = f"{function.qualname}.<locals>"
+        frame = Frame(function.scope, function.scope.path, function.scope.module, qualname)
+        frame.locals.update(self._bind(function, args, kwargs, place))
+        if isinstance(node, ast.Lambda):
+            return self.evaluator.evaluate(node.body, frame)
+        for inner in ast.walk(node):
+            if isinstance(inner, (ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal)):
+                raise Undetermined(f"{function.name} has a {type(inner).__name__.lower()} statement", place)
+        result = self._block(node.body, frame)
+        return None if result is _NOTHING else result
+
+    def _bind(self, function: UserFunction, args: list, kwargs: dict[str, Any], place: Place) -> dict[str, Any]:
+        spec = function.node.args
+        positional = [arg.arg for arg in (*spec.posonlyargs, *spec.args)]
+        bound = dict(zip(positional, args))
+        rest = dict(kwargs)
+        if len(args) > len(positional):
+            if spec.vararg is None:
+                raise Raised(
+                    TypeError(f"{function.name}() takes {len(positional)} arguments but {len(args)} were given"), place
+                )
+            bound[spec.vararg.arg] = tuple(args[len(positional) :])
+        elif spec.vararg is not None:
+            bound[spec.vararg.arg] = ()
+        names = [*positional, *(arg.arg for arg in spec.kwonlyargs)]
+        for name in list(rest):
+            if name in names:
+                bound[name] = rest.pop(name)
+        if spec.kwarg is not None:
+            bound[spec.kwarg.arg] = rest
+        elif rest:
+            raise Raised(TypeError(f"{function.name}() got an unexpected keyword argument {next(iter(rest))!r}"), place)
+        defaults = dict(zip(positional[len(positional) - len(spec.defaults) :], spec.defaults))
+        defaults |= {arg.arg: value for arg, value in zip(spec.kwonlyargs, spec.kw_defaults) if value is not None}
+        for name in names:
+            if name in bound:
+                continue
+            if name not in defaults:
+                raise Raised(TypeError(f"{function.name}() missing the argument {name!r}"), place)
+            bound[name] = self.evaluator.evaluate(defaults[name], function.scope)
+        return bound
+
+    def _block(self, statements: list[ast.stmt], frame: Frame) -> Any:
+        for statement in statements:
+            result = self._statement(statement, frame)
+            if result is not _NOTHING:
+                return result
+        return _NOTHING
+
+    def _statement(self, node: ast.stmt, frame: Frame) -> Any:
+        place = frame.place(node)
+        evaluate = self.evaluator.evaluate
+        if isinstance(node, ast.Return):
+            return None if node.value is None else evaluate(node.value, frame)
+        if isinstance(node, ast.Assign):
+            value = self._fresh(node.value, evaluate(node.value, frame))
+            for target in node.targets:
+                self.assign(target, value, frame)
+        elif isinstance(node, ast.AnnAssign):
+            if node.value is not None:
+                self.assign(node.target, self._fresh(node.value, evaluate(node.value, frame)), frame)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            old = frame.lookup(node.target.id)
+            if isinstance(old, (list, dict, set)):
+                raise Undetermined("a value is changed after it was made", place)
+            frame.locals[node.target.id] = self.evaluator.binary(node.op, old, evaluate(node.value, frame), place)
+        elif isinstance(node, ast.If):
+            return self._block(node.body if self.evaluator.truth(node.test, frame) else node.orelse, frame)
+        elif isinstance(node, (ast.For, ast.While)):
+            return self._loop(node, frame)
+        elif isinstance(node, ast.Try):
+            return self._try(node, frame)
+        elif isinstance(node, ast.Expr):
+            if not isinstance(node.value, ast.Constant):
+                evaluate(node.value, frame)
+        elif isinstance(node, ast.FunctionDef):
+            frame.locals[node.name] = self.evaluator.builder.define(node, frame)
+        elif isinstance(node, ast.ClassDef):
+            frame.locals[node.name] = self.evaluator.builder.define_class(node, frame)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            self._import(node, frame)
+        elif isinstance(node, ast.Raise):
+            self._raise(node, frame, place)
+        elif isinstance(node, ast.Assert):
+            if not self.evaluator.truth(node.test, frame):
+                raise Raised(AssertionError("assertion fails"), place)
+        elif isinstance(node, ast.Break):
+            raise _Break
+        elif isinstance(node, ast.Continue):
+            raise _Continue
+        elif not isinstance(node, ast.Pass):
+            raise Undetermined(f"a {type(node).__name__.lower()} statement is not evaluated statically", place)
+        return _NOTHING
+
+    def _fresh(self, node: ast.expr, value: Any) -> Any:
+        """Remember a container that the expression made, so that the function may go on to fill it."""
+        if isinstance(node, (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)):
+            self.made[id(value)] = value
+        return value
+
+    def assign(self, target: ast.expr, value: Any, frame: Frame) -> None:
+        """Bind a target (a name, or a tuple of targets) in a frame."""
+        if isinstance(target, ast.Name):
+            frame.locals[target.id] = value
+        elif isinstance(target, (ast.Tuple, ast.List)) and not any(isinstance(t, ast.Starred) for t in target.elts):
+            items = self.evaluator.iterate(value, frame.place(target))
+            if len(items) != len(target.elts):
+                raise Raised(ValueError("the number of values to unpack differs"), frame.place(target))
+            for inner, item in zip(target.elts, items):
+                self.assign(inner, item, frame)
+        elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Attribute):
+            owner = self.evaluator.evaluate(target.value, frame)
+            if not isinstance(owner, LoadedModules):
+                raise Undetermined("a value is changed after it was made", frame.place(target))
+            owner.put[self.evaluator.evaluate(target.slice, frame)] = value
+        elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+            owner = frame.locals.get(target.value.id)
+            if id(owner) not in self.made:
+                raise Undetermined("a value is changed after it was made", frame.place(target))
+            index = self.evaluator.evaluate(target.slice, frame)
+            self.evaluator.guarded(owner.__setitem__, index, value, place=frame.place(target))
+        elif isinstance(target, ast.Attribute) and target.attr in ("__name__", "__qualname__"):
+            owner = self.evaluator.evaluate(target.value, frame)
+            if not is_aggregate(owner):
+                raise Undetermined("a value is changed after it was made", frame.place(target))
+            setattr(owner, target.attr, value)
+        else:
+            raise Undetermined("this assignment is not evaluated statically", frame.place(target))
+
+    def _loop(self, node: ast.For | ast.While, frame: Frame) -> Any:
+        if isinstance(node, ast.For):
+            items = iter(self.evaluator.iterate(self.evaluator.evaluate(node.iter, frame), frame.place(node.iter)))
+        else:
+            items = iter(range(_MAX_LOOP))
+        for item in items:
+            if isinstance(node, ast.For):
+                self.assign(node.target, item, frame)
+            elif not self.evaluator.truth(node.test, frame):
+                break
+            elif item == _MAX_LOOP - 1:
+                raise Undetermined("the loop runs for too long", frame.place(node))
+            try:
+                result = self._block(node.body, frame)
+            except _Break:
+                return _NOTHING
+            except _Continue:
+                continue
+            if result is not _NOTHING:
+                return result
+        return self._block(node.orelse, frame)
+
+    def _try(self, node: ast.Try, frame: Frame) -> Any:
+        try:
+            result = self._block(node.body, frame)
+        except Raised as error:
+            handler = next((h for h in node.handlers if catches(h.type, error.error)), None)
+            if handler is None:
+                raise
+            if handler.name:
+                frame.locals[handler.name] = HostName(handler.name)
+            result = self._block(handler.body, frame)
+        else:
+            if result is _NOTHING:
+                result = self._block(node.orelse, frame)
+        final = self._block(node.finalbody, frame)
+        return result if final is _NOTHING else final
+
+    def _import(self, node: ast.Import | ast.ImportFrom, frame: Frame) -> None:
+        program = self.evaluator.program
+        for alias in node.names:
+            if isinstance(node, ast.ImportFrom):
+                frame.locals[alias.asname or alias.name] = program.import_from(node, alias.name, frame)
+            else:
+                module = program.import_module(alias.name)
+                name = alias.asname or alias.name.partition(".")[0]
+                frame.locals[name] = module if alias.asname else program.import_module(name)
+
+    def _raise(self, node: ast.Raise, frame: Frame, place: Place) -> None:
+        call = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        kind = self.evaluator.evaluate(call, frame) if call is not None else None
+        if isinstance(kind, type) and issubclass(kind, Exception):
+            raise Raised(kind("raised by the host program"), place)
+        raise Undetermined("an exception of an unknown kind is raised", place)

@@ -1,0 +1,280 @@
+"""One program that is read statically: its modules, what their names mean, and what was noticed on the way."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import sys
+from types import ModuleType
+from typing import Any
+
+from gluonize.read.evaluate.expressions import Evaluator
+from gluonize.read.evaluate.host_values import HOST_PACKAGES, PURE_MODULES, VERSIONS, HostName
+from gluonize.read.evaluate.lookup import find_kernel
+from gluonize.read.evaluate.spec_values import decode_value
+from gluonize.read.files.by_path import LoadedModules
+from gluonize.read.files.modules import ModuleFile, find_module, is_file, module_of_path, parse_file
+from gluonize.read.names.bindings import Binding
+from gluonize.read.names.scope import Frame, Scope
+from gluonize.read.unresolved import Place, Raised, Undetermined
+
+# Modules under `triton` are compiler-side and are imported for real, as are the standard modules of PURE_MODULES.
+_REAL_PACKAGES = frozenset({"triton"})
+
+
+class Program:
+    """Modules on `search_path`, read on demand. `overrides` are a launch's globals: `"pkg.module:NAME"` to encoded value."""
+
+    def __init__(self, search_path: tuple[str, ...], overrides: dict[str, Any] | None = None):
+        self.search_path = search_path
+        self.overrides = dict(overrides or {})
+        self.notes: list[str] = []
+        self.loaded = LoadedModules(self._can_be_imported)
+        self._modules: dict[str, Any] = {}
+        self._decoded: dict[str, Any] = {}
+        self.evaluator = Evaluator(self)
+        self.evaluate = self.evaluator.evaluate
+        self.truth = self.evaluator.truth
+
+    def note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def override(self, key: str) -> Any:
+        if key not in self._decoded:
+            self._decoded[key] = decode_value(self.overrides[key], self.load_reference)
+        return self._decoded[key]
+
+    def load_reference(self, reference: str, arguments: list | None = None) -> Any:
+        """What `"module:name"` or `"folder/file.py:name"` names: a jit function, a class, or what a call of it gives.
+
+        Raises: NoValue, TranslationError.
+        """
+        module, _, name = reference.partition(":")
+        value = self._at_path(module) if module.endswith(".py") else self.import_module(module)
+        if isinstance(value, Scope):
+            found = value.bindings.by_name.get(name, [])
+            if arguments is None and not any(binding.kind == "class" for binding in found):
+                return find_kernel(self.evaluator.builder, value, name)[0]
+            made = self.member(value, name)
+            place = Place(value.path, 1, 1)
+            return made if arguments is None else self.evaluator.calls.apply(made, arguments, {}, place)
+        for part in name.split("."):
+            value = getattr(value, part)
+        return value
+
+    def _at_path(self, path: str) -> Scope:
+        """The module at a path below the search path or one of the folders around it."""
+        for folder in self.search_path:
+            while True:
+                if is_file(found := os.path.join(folder, path)):
+                    return self.module_of(module_of_path(found)[0])
+                folder, last = os.path.dirname(folder), folder
+                if folder == last:
+                    break
+        raise Undetermined(f"no file {path} beside the source or around it")
+
+    # --- modules
+
+    def module_of(self, file: ModuleFile) -> Scope:
+        """The scope of a module file; the empty scope for a namespace package."""
+        known = self._modules.get(file.name)
+        if isinstance(known, Scope):
+            return known
+        body = parse_file(file.path).tree.body if file.path else []
+        scope = Scope(self, file.path, file.name, body, package=file.package, folders=file.folders)
+        self._modules[file.name] = scope
+        return scope
+
+    def module_at(self, path: str) -> Scope:
+        """The module in a file that the program names by its path. Raises: Undetermined where there is none."""
+        if not is_file(path):
+            raise Undetermined(f"no file {path}")
+        return self.module_of(module_of_path(path)[0])
+
+    def _can_be_imported(self, name: str) -> bool:
+        try:
+            self.import_module(name)
+        except Raised:
+            return False
+        return True
+
+    def import_module(self, name: str) -> Any:
+        """A `Scope` for a user's module, the real module for Triton's and pure standard ones, else a `HostName`.
+
+        Raises: Raised(ModuleNotFoundError) when there is no such module.
+        """
+        if name in self.loaded.put:
+            return self.loaded.put[name]
+        if name in self._modules:
+            known = self._modules[name]
+            if isinstance(known, Raised):
+                raise known
+            return known
+        try:
+            value = self._import(name)
+        except Raised as error:
+            self._modules[name] = error
+            raise
+        self._modules[name] = value
+        return value
+
+    def _import(self, name: str) -> Any:
+        top = name.partition(".")[0]
+        if top in _REAL_PACKAGES or (top in PURE_MODULES and not self._is_shadowed(top)):
+            try:
+                return importlib.import_module(name)
+            except ImportError as error:
+                raise Raised(error) from None
+        if top in HOST_PACKAGES or top in sys.stdlib_module_names:
+            return HostName(name, is_module=True)
+        if (file := find_module(name, self.search_path)) is None:
+            raise Raised(ModuleNotFoundError(f"no module named {name} on the search path", name=name))
+        return self.module_of(file)
+
+    def import_known(self, name: str) -> Scope:
+        """The scope of a user's module that has been read already."""
+        known = self._modules[name]
+        assert isinstance(known, Scope), f"bug in gluonize: {name} is {known!r}, not a module of the user"
+        return known
+
+    def _is_shadowed(self, top: str) -> bool:
+        return top == "numpy" and find_module(top, self.search_path) is None
+
+    def submodule(self, scope: Scope, name: str) -> Any:
+        """The submodule `name` of a package. Raises: Raised(AttributeError)."""
+        if scope.folders:
+            try:
+                return self.import_module(f"{scope.module}.{name}")
+            except Raised:
+                pass
+        raise Raised(AttributeError(f"module {scope.module} has no attribute {name}"))
+
+    def member(self, scope: Scope, name: str) -> Any:
+        """`module.name`: what the module binds, else its submodule."""
+        try:
+            return scope.own(name)
+        except KeyError:
+            pass
+        if name == "__name__":
+            return scope.module
+        if name == "__file__":
+            return scope.path
+        return self.submodule(scope, name)
+
+    def absolute_name(self, node: ast.ImportFrom, scope: Scope | Frame) -> str:
+        """The dotted name of the module a from-import is from."""
+        if not node.level:
+            return node.module or ""
+        home: Any = scope
+        while isinstance(home, Frame) or home.kind != "module":
+            home = home.outer if isinstance(home, Frame) else home.parent
+        parts = home.package.split(".") if home.package else []
+        if node.level - 1 > len(parts) or not parts:
+            error = ImportError("attempted relative import beyond the top-level package")
+            raise Raised(error, scope.place(node))
+        parts = parts[: len(parts) - (node.level - 1)]
+        return ".".join([*parts, *([node.module] if node.module else [])])
+
+    def import_from(self, node: ast.ImportFrom, name: str, scope: Scope | Frame) -> Any:
+        module_name = self.absolute_name(node, scope)
+        module = self.import_module(module_name)
+        if isinstance(module, Scope):
+            try:
+                return self.member(module, name)
+            except Raised as error:
+                if isinstance(error.error, AttributeError):
+                    message = f"cannot import name {name} from {module_name} ({module.path or 'a folder'})"
+                    raise Raised(ImportError(message), scope.place(node)) from None
+                raise
+        if isinstance(module, ModuleType):
+            if hasattr(module, name):
+                return self.evaluator.attribute(module, name, scope.place(node))
+            try:
+                return self.import_module(f"{module_name}.{name}")
+            except Raised:
+                raise Raised(ImportError(f"cannot import name {name} from {module_name}"), scope.place(node)) from None
+        return self.evaluator.attribute(module, name, scope.place(node))
+
+    def attempt_import(self, node: ast.Import | ast.ImportFrom, scope: Scope | Frame) -> None:
+        """Raises what the import statement would certainly raise; a name that exists but has no static value is fine."""
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                self.import_module(alias.name)
+            return
+        for alias in node.names:
+            if alias.name == "*":
+                self.import_module(self.absolute_name(node, scope))
+                continue
+            try:
+                self.import_from(node, alias.name, scope)
+            except Undetermined:
+                pass
+
+    def star_exports(self, scope: Scope, binding: Binding, name: str) -> bool:
+        """Whether `from m import *` binds `name`."""
+        node = binding.node
+        assert isinstance(node, ast.ImportFrom)
+        try:
+            module = self.import_module(self.absolute_name(node, scope))
+        except Raised:
+            return False
+        if isinstance(module, Scope):
+            public = module.public_names()
+            if public is not None:
+                return name in public
+            return module is not scope and not name.startswith("_") and module.defines(name)
+        if isinstance(module, ModuleType):
+            public = getattr(module, "__all__", None)
+            return hasattr(module, name) and (name in public if public else not name.startswith("_"))
+        return False
+
+    # --- what a binding means
+
+    def bind(self, binding: Binding, scope: Scope) -> Any:
+        """The value that a binding gives its name in `scope`."""
+        node = binding.node
+        if binding.kind == "import":
+            assert binding.alias is not None
+            module = self.import_module(binding.alias.name)
+            if binding.alias.asname:
+                return module
+            return self.import_module(binding.alias.name.partition(".")[0])
+        if binding.kind == "from":
+            assert isinstance(node, ast.ImportFrom) and binding.alias is not None
+            try:
+                return self.import_from(node, binding.alias.name, scope)
+            except Raised as error:
+                # Of a package that is not here: what has one of these names compares versions.
+                if isinstance(error.error, ModuleNotFoundError) and (known := VERSIONS.get(binding.alias.name)):
+                    return HostName(known)
+                raise
+        if binding.kind == "star":
+            assert isinstance(node, ast.ImportFrom)
+            return self.import_from(node, binding.name, scope)
+        if binding.kind == "def":
+            assert isinstance(node, ast.FunctionDef)
+            return self.evaluator.builder.define(node, scope)
+        if binding.kind == "class":
+            assert isinstance(node, ast.ClassDef)
+            return self.evaluator.builder.define_class(node, scope)
+        before = scope.bindings.positions.get(id(node))
+        if binding.kind == "assign":
+            assert binding.value is not None
+            value = self.evaluate(binding.value, scope, before)
+            for index in binding.path:
+                value = self.evaluator.element(value, index, scope.place(node))
+            return value
+        if binding.kind == "augmented":
+            assert isinstance(node, ast.AugAssign)
+            old = scope.lookup(binding.name, before)
+            return self.evaluator.binary(node.op, old, self.evaluate(node.value, scope, before), scope.place(node))
+        if binding.kind == "parameter":
+            if binding.value is not None:
+                return self.evaluate(binding.value, scope.parent)
+            raise Undetermined(
+                f"{binding.name} is an argument of {scope.qualname.removesuffix('.<locals>')}",
+                Place.of(scope.path, node),
+            )
+        raise Undetermined(f"{binding.name} cannot be read statically: {binding.reason}", Place.of(scope.path, node))

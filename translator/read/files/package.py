@@ -1,0 +1,65 @@
+"""The other files of the package that a file is in, and which of them launch its kernels or call its functions."""
+
+from __future__ import annotations
+
+import functools
+import os
+
+from gluonize.read.files.modules import module_of_path
+
+_MAX_FILES = 3000
+
+
+def files_mentioning(path: str, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """The other files of the package around a file that have one of these texts in them: `kernel[`, `function(`.
+
+    Which they are may change with any file of the package, a new one too: what is kept of an answer that looked into them asks again.
+    """
+    others = (other for other in _package_files(path) if other != path)
+    return tuple(other for other in others if any(text in _text(other) for text in texts))
+
+
+def files_mentioning_now(path: str, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """The same of what is on disk now, in a process that has asked before."""
+    forget_packages()
+    return files_mentioning(path, texts)
+
+
+def forget_packages() -> None:
+    """Have the files of packages be listed anew, in a process in which they were listed before."""
+    _package_files.cache_clear()
+
+
+@functools.lru_cache(maxsize=8)
+def _package_files(path: str) -> tuple[str, ...]:
+    """The Python files of the package that a file is in, in order; only the file itself for a script."""
+    file, folder = module_of_path(path)
+    return _files_below(os.path.join(folder, file.name.partition(".")[0])) or (path,)
+
+
+def _files_below(top: str) -> tuple[str, ...]:
+    """The Python files in a folder and those in it, at most about `_MAX_FILES`."""
+    out: list[str] = []
+    for base, folders, names in os.walk(top):
+        folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))
+        out += [os.path.join(base, name) for name in sorted(names) if name.endswith(".py")]
+        if len(out) > _MAX_FILES:
+            break
+    return tuple(out)
+
+
+def _text(path: str) -> str:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return ""
+    return _text_then(path, found.st_mtime_ns, found.st_size)
+
+
+@functools.lru_cache(maxsize=_MAX_FILES)
+def _text_then(path: str, _mtime_ns: int, _size: int) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""

@@ -1,0 +1,1 @@
+"""The kernels of a file, ready to be traced."""

@@ -1,0 +1,327 @@
+"""Values of host expressions on a model of the inputs: what cannot be told is a model of its own."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from gluonize.read.evaluate.host_objects import UserFunction
+from gluonize.read.evaluate.host_values import HostName
+from gluonize.read.evaluate.program import Program
+from gluonize.read.launches.derive.host.calls import call_method, call_torch, described, describes
+from gluonize.read.launches.derive.host.dtypes import is_torch_dtype, same_dtype
+from gluonize.read.launches.derive.host.model import (
+    Descriptor,
+    Dtype,
+    Method,
+    Model,
+    Saved,
+    Shape,
+    as_number,
+    has_model,
+)
+from gluonize.read.names.scope import Frame, Scope
+from gluonize.read.unresolved import NoValue, Place
+
+# Host functions called by host functions that are followed, and nodes evaluated in one run.
+_DEPTH = 3
+_STEPS = 20_000
+
+
+class TooLong(Exception):
+    """The model run does too much."""
+
+
+class HostExpressions:
+    """Evaluates expressions; `steps` and `depth` bound what is done, `ranks` are what is known of tensors by name."""
+
+    program: Program
+    steps: int
+    depth: int
+    ranks: dict[str, int]
+    history: Any  # of `host_run.History`
+
+    def called(self, function: UserFunction, bound: dict[str, Any], name: str) -> Any:
+        """The result of a host function for these arguments."""
+        raise NotImplementedError
+
+    def step(self) -> None:
+        self.steps += 1
+        if self.steps > _STEPS:
+            raise TooLong
+
+    def value(self, node: ast.expr, env: dict[str, Any], scope: Scope | Frame, name: str = "?") -> Any:
+        """The value of an expression; what cannot be told is a model called `name`."""
+        self.step()
+        return self._value(node, env, scope, name)
+
+    def _value(self, node: ast.expr, env: dict[str, Any], scope: Scope | Frame, name: str) -> Any:
+        if isinstance(node, ast.Constant):
+            return node.value
+        if isinstance(node, ast.Name):
+            found = env[node.id] if node.id in env else self.looked_up(node, scope)
+            if isinstance(found, Model) and found.dims is None and node.id in self.ranks:
+                found.with_rank(self.ranks[node.id])
+            return found
+        if isinstance(node, ast.Attribute):
+            if isinstance(node.value, ast.Name) and (kept := f"{node.value.id}.{node.attr}") in env:
+                return env[kept]
+            return self.attribute(self.value(node.value, env, scope), node, scope)
+        if isinstance(node, (ast.Tuple, ast.List)):
+            items = []
+            for item in node.elts:
+                found = self.value(item.value if isinstance(item, ast.Starred) else item, env, scope)
+                items += self.items(found) if isinstance(item, ast.Starred) else [found]
+            return tuple(items) if isinstance(node, ast.Tuple) else items
+        if isinstance(node, ast.Dict):
+            keys = [k.value if isinstance(k, ast.Constant) else None for k in node.keys]
+            return {k: self.value(v, env, scope) for k, v in zip(keys, node.values)}
+        if isinstance(node, ast.BinOp):
+            return self.binary(node, self.value(node.left, env, scope), self.value(node.right, env, scope), scope)
+        if isinstance(node, ast.UnaryOp):
+            operand = self.value(node.operand, env, scope)
+            if isinstance(node.op, ast.Not):
+                truth = self.truth(operand)
+                return Model(name) if truth is None else not truth
+            return self.plain(ast.UnaryOp(node.op, ast.Constant(operand)), [operand], scope, node, name)
+        if isinstance(node, ast.BoolOp):
+            return self.logical(node, env, scope, name)
+        if isinstance(node, ast.Compare):
+            return self.compare(node, env, scope, name)
+        if isinstance(node, ast.IfExp):
+            test = self.truth(self.value(node.test, env, scope))
+            return self.value(node.orelse if test is False else node.body, env, scope, name)
+        if isinstance(node, ast.Subscript):
+            return self.subscript(node, env, scope, name)
+        if isinstance(node, ast.Call):
+            return self.call(node, env, scope, name)
+        if isinstance(node, ast.Lambda):
+            return UserFunction(node, self.frame(env, scope))
+        try:
+            return self.program.evaluate(node, self.frame(env, scope))
+        except NoValue:
+            return Model(name)
+
+    def looked_up(self, node: ast.Name, scope: Scope | Frame) -> Any:
+        try:
+            return scope.lookup(node.id)
+        except (*NoValue, KeyError):
+            return Model(node.id)
+
+    def frame(self, env: dict[str, Any], scope: Scope | Frame) -> Frame:
+        frame = Frame(scope, scope.path, scope.module, scope.qualname)
+        frame.locals.update(env)
+        return frame
+
+    def attribute(self, owner: Any, node: ast.Attribute, scope: Scope | Frame) -> Any:
+        if isinstance(owner, Model):
+            if node.attr == "saved_tensors" and self.history.saved is not None:
+                return self.history.saved
+            if node.attr == "shape":
+                owner.is_tensor = True
+                return Shape(owner)
+            if node.attr == "dtype":
+                owner.is_tensor = True
+                return Dtype(owner)
+            if node.attr in ("T", "mT"):
+                return owner.turned("", None)
+            if node.attr in ("data", "grad"):
+                return owner.same()
+            if node.attr == "ndim":
+                return owner.rank() or Method(owner, "ndim")  # no number to compute with
+            if node.attr in ("is_cuda",):
+                return True
+            return Method(owner, node.attr)
+        if isinstance(owner, Descriptor):
+            return {"base": owner.owner, "block_shape": owner.tile, "shape": Shape(owner.owner)}.get(
+                node.attr, Model(node.attr)
+            )
+        if isinstance(owner, (Shape, Dtype, Method, tuple, list, dict, int, float, str, type(None))):
+            return Method(owner, node.attr)
+        try:
+            return self.program.evaluator.attribute(owner, node.attr, scope.place(node))
+        except NoValue:
+            return Model(node.attr)
+
+    def binary(self, node: Any, left: Any, right: Any, scope: Scope | Frame) -> Any:
+        for side in (left, right):
+            if isinstance(side, Model) and side.is_tensor:
+                return side.same("?")
+        if isinstance(left, Method) or isinstance(right, Method) or isinstance(left, Shape):
+            return Model("?")
+        both = as_number(left), as_number(right)
+        try:
+            return self.program.evaluator.binary(node.op, *both, scope.place(node))
+        except NoValue:
+            return Model("?")
+
+    def plain(self, node: ast.expr, values: list[Any], scope: Scope | Frame, at: ast.AST, name: str) -> Any:
+        if any(isinstance(v, (Method, Shape, Dtype)) or isinstance(v, Model) and v.is_tensor for v in values):
+            return Model(name)
+        try:
+            return self.program.evaluate(ast.copy_location(ast.UnaryOp(node.op, ast.Constant(as_number(values[0]))), at), scope)  # type: ignore[attr-defined]
+        except NoValue:
+            return Model(name)
+
+    def logical(self, node: ast.BoolOp, env: dict[str, Any], scope: Scope | Frame, name: str) -> Any:
+        decides_on, unknown, value = isinstance(node.op, ast.Or), False, None
+        for operand in node.values:
+            value = self.value(operand, env, scope)
+            truth = self.truth(value)
+            if truth == decides_on:
+                return value
+            unknown |= truth is None
+        return Model(name) if unknown else value
+
+    def compare(self, node: ast.Compare, env: dict[str, Any], scope: Scope | Frame, name: str) -> Any:
+        left, op, right = self.value(node.left, env, scope), node.ops[0], self.value(node.comparators[0], env, scope)
+        if len(node.ops) != 1:
+            return Model(name)
+        if isinstance(op, (ast.Is, ast.IsNot)) and (left is None or right is None):
+            return (left is right) == isinstance(op, ast.Is)
+        if is_torch_dtype(left) or is_torch_dtype(right):
+            return self.compare_types(op, left, right, name)
+        if isinstance(left, (Shape, Method)) or isinstance(right, (Shape, Method)):
+            return Model(name)
+        if any(isinstance(side, Model) for side in (left, right)):
+            other = right if isinstance(left, Model) else left
+            if (
+                not isinstance(as_number(left), int)
+                or not isinstance(as_number(right), int)
+                or isinstance(other, (bool, str))
+            ):
+                return Model(name)
+        try:
+            return self.program.evaluator.compare(op, as_number(left), as_number(right), scope.place(node))
+        except NoValue:
+            return Model(name)
+
+    def compare_types(self, op: ast.cmpop, left: Any, right: Any, name: str) -> Any:
+        same = same_dtype(left, right)
+        if same is None or not isinstance(op, (ast.Eq, ast.Is, ast.In, ast.NotEq, ast.IsNot, ast.NotIn)):
+            return Model(name)
+        return same == isinstance(op, (ast.Eq, ast.Is, ast.In))
+
+    def subscript(self, node: ast.Subscript, env: dict[str, Any], scope: Scope | Frame, name: str) -> Any:
+        owner, index = self.value(node.value, env, scope), None
+        owner = owner.alternatives[0] if isinstance(owner, Saved) else owner
+        if not isinstance(node.slice, ast.Slice):
+            index = as_number(self.value(node.slice, env, scope))
+        if isinstance(owner, Shape):
+            if isinstance(index, int):
+                return owner.owner.dim(index, name)
+            start = node.slice.lower if isinstance(node.slice, ast.Slice) else None
+            count = (
+                -start.operand.value
+                if isinstance(start, ast.UnaryOp) and isinstance(start.operand, ast.Constant)
+                else None
+            )
+            sizes = owner.owner.sizes() if count is None else [owner.owner.dim(i) for i in range(count, 0)]
+            return sizes if count is not None or start is None else sizes[-1:]
+        if isinstance(owner, Model):
+            return owner.same(owner.name) if owner.is_tensor else Model(name)
+        if isinstance(owner, (dict, list, tuple)):
+            try:
+                return owner[index] if index is not None or isinstance(owner, dict) else list(owner)
+            except (LookupError, TypeError):
+                return Model(name)
+        return Model(name)
+
+    def call(self, node: ast.Call, env: dict[str, Any], scope: Scope | Frame, name: str) -> Any:
+        function = self.value(node.func, env, scope)
+        args: list[Any] = []
+        for arg in node.args:
+            found = self.value(arg.value if isinstance(arg, ast.Starred) else arg, env, scope, name)
+            args += self.items(found) if isinstance(arg, ast.Starred) else [found]
+        named = {k.arg: self.value(k.value, env, scope) for k in node.keywords if k.arg is not None}
+        if isinstance(function, Method):
+            return call_method(function, args, named, name)
+        if describes(function):
+            return described(args, named, name)
+        if isinstance(function, HostName):
+            first = node.args[0] if node.args else None
+            if function.dotted.endswith("_like") and isinstance(first, ast.Name) and args[0] is None:
+                args[0] = env[first.id] = Model(first.id, is_tensor=True)  # it has to be there
+            return call_torch(function, args, named, name, f"line {node.lineno}")
+        if isinstance(function, UserFunction):
+            function = _unwrapped(function)
+            return self.user_call(function, args, named, node, scope, name)
+        if function is dict and all(isinstance(arg, dict) for arg in args):
+            return {name: value for given in (*args, named) for name, value in given.items()}
+        if function in (len, max, min, int, float, bool, isinstance, sum, abs, round):
+            return self.builtin(function, args, node, scope, name)
+        numbers = [as_number(arg) for arg in args]
+        if any(map(has_model, [*numbers, *named.values()])):
+            return Model(name)
+        return self.applied(function, numbers, named, scope.place(node), name)
+
+    def applied(self, function: Any, args: list[Any], named: dict[str, Any], place: Place, name: str) -> Any:
+        try:
+            return self.program.evaluator.calls.apply(function, args, named, place)
+        except NoValue:
+            return Model(name)
+
+    def builtin(self, function: Any, args: list[Any], node: ast.Call, scope: Scope | Frame, name: str) -> Any:
+        if function is isinstance:
+            return _is_instance(args, name)
+        if function is len and args and isinstance(args[0], (Model, Shape)):
+            owner = args[0].owner if isinstance(args[0], Shape) else args[0]
+            if isinstance(args[0], Shape):
+                return owner.rank() or Method(owner, "ndim")
+            return owner.dim(0)
+        numbers = [as_number(arg) for arg in args]
+        known = [value for value in numbers if not has_model(value)]
+        if function in (max, min) and known and len(numbers) > 1:
+            numbers = known if len(known) > 1 else known * 2
+        if any(map(has_model, numbers)):
+            return args[0] if args and isinstance(args[0], Model) else Model(name)
+        return self.applied(function, numbers, {}, scope.place(node), name)
+
+    def user_call(
+        self, function: UserFunction, args: list[Any], named: dict[str, Any], node: ast.AST, scope: Scope | Frame, name: str
+    ) -> Any:  # fmt: skip
+        if not has_model(args) and not has_model(named):
+            return self.applied(function, args, named, scope.place(node), name)
+        if self.depth >= _DEPTH:
+            return Model(name)
+        spec = function.node.args
+        bound = dict(zip([a.arg for a in (*spec.posonlyargs, *spec.args)], args)) | named
+        return self.called(function, bound, name)
+
+    def items(self, value: Any) -> list[Any]:
+        if isinstance(value, Shape):
+            return value.owner.sizes()
+        return list(value) if isinstance(value, (tuple, list, range)) else []
+
+    def truth(self, value: Any) -> bool | None:
+        if isinstance(value, Dtype) or isinstance(value, HostName) and value.torch_dtype:
+            return True  # `dtype or x.dtype`
+        if isinstance(value, (Model, Shape, Method, HostName, Scope, UserFunction)):
+            return None
+        return bool(value)
+
+
+def _unwrapped(function: UserFunction) -> UserFunction:
+    """What a decorator's wrapper stands for: the function that `functools.wraps` names."""
+    for decorator in getattr(function.node, "decorator_list", ()):
+        if isinstance(decorator, ast.Call) and decorator.args and isinstance(named := decorator.args[0], ast.Name):
+            if ast.unparse(decorator.func).rpartition(".")[2] == "wraps":
+                try:
+                    inner = function.scope.lookup(named.id)
+                except (*NoValue, KeyError):
+                    return function
+                return _unwrapped(inner) if isinstance(inner, UserFunction) else function
+    return function
+
+
+def _is_instance(args: list[Any], name: str) -> Any:
+    """`isinstance(x, torch.Tensor)` and of plain types."""
+    if len(args) == 2 and isinstance(args[0], Descriptor):
+        return describes(args[1])
+    if len(args) != 2 or isinstance(args[0], Model) and not args[0].is_tensor:
+        return Model(name)
+    if isinstance(args[1], HostName):
+        return isinstance(args[0], Model) if args[1].dotted == "torch.Tensor" else Model(name)
+    if args[1] in (int, float, bool, str, tuple, list, dict):
+        return isinstance(args[0], args[1])
+    return Model(name)

@@ -1,0 +1,393 @@
+"""Host code run on a model of its inputs, up to a launch: nothing is executed, what is not known stays a model.
+
+`x` of `def f(x): M, N = x.shape; y = torch.empty_like(x); k[grid](x, y, N, BLOCK=triton.next_power_of_2(N))` is a tensor whose
+second dimension is a size that the name `N` stands for; so N and BLOCK agree, and y has the type of x.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gluonize.read.evaluate.host_objects import UserFunction
+from gluonize.read.evaluate.program import Program
+from gluonize.read.launches.derive.host.dtypes import allowed_types, chosen_type, denied
+from gluonize.read.launches.derive.host.expressions import HostExpressions, TooLong
+from gluonize.read.launches.derive.host.model import Descriptor, Dtype, Model, Saved, Shape, has_model
+from gluonize.read.launches.derive.host.parameters import annotated_type, is_tensor, may_be_none
+from gluonize.read.launches.derive.host.ranks import ranks_shown
+from gluonize.read.launches.derive.host.sites import Site
+from gluonize.read.launches.derive.kernel.documented import documented_types
+from gluonize.read.names.scope import Frame, Scope
+
+
+@dataclass
+class HostState:
+    """Where a launch was reached: the values of its arguments and of the host function's own."""
+
+    arguments: dict[str, Any]
+    options: dict[str, Any]
+    parameters: dict[str, Any]
+    contradicts: bool
+    attributes: dict[str, Any] = field(default_factory=dict)  # `ctx.name`: what was assigned to attributes of names
+
+
+@dataclass(frozen=True)
+class Passed:
+    """What callers tell of a parameter: the `element` type of the tensor and why, or that it is that of an earlier parameter
+    (`like`); `present` where a call surely passes a tensor, `absent` where the first one passes None."""
+
+    element: str = ""
+    why: str = ""
+    like: str = ""
+    present: bool = False
+    absent: bool = False
+
+    def joined(self, later: Passed) -> Passed:
+        """With what a further call tells; the first one says what is left out, and the types that it shows count, an element type
+        more than one that is that of another tensor."""
+        types = self if self.element or self.like and not later.element else later
+        return replace(types, present=self.present or later.present, absent=self.absent)
+
+
+@dataclass(frozen=True)
+class History:
+    """What is known before the outermost function is entered: of its parameters, and what autograd kept for it."""
+
+    passed: Mapping[str, Passed] = field(default_factory=dict)
+    saved: Saved | None = None
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+class _Reached(Exception):
+    """The launch is reached."""
+
+
+class _Returned(Exception):
+    def __init__(self, value: Any):
+        self.value = value
+
+
+@dataclass
+class HostRun(HostExpressions):
+    """One model run. `given` are values for parameters of the host function, instead of its defaults."""
+
+    program: Program
+    site: Site | None
+    pointers: frozenset[str]
+    given: dict[str, Any] = field(default_factory=dict)
+    steps: int = 0
+    depth: int = 0
+    contradicts: bool = False
+    history: History = field(default_factory=History)
+    may_lack: bool = False  # parameters that callers leave None are None: what is computed in their place shows types
+
+    @functools.cached_property
+    def ranks(self) -> dict[str, int]:
+        """The rank of tensors by name, as far as the host functions around the launch show it."""
+        functions = self.site.functions if self.site is not None and not self.depth else ()
+        return {k: v for function in functions for k, v in ranks_shown(function).items()}
+
+    def run(self) -> HostState | None:
+        """The state at the launch; None when it is not reached."""
+        assert self.site is not None, "a run to a launch needs one"
+        env: dict[str, Any] = dict(self.history.attributes)
+        parameters: dict[str, Any] = {}
+        try:
+            for number, function in enumerate(self.site.functions):
+                env |= (bound := self.parameters(function, self.site.scopes[number]))
+                if not number:
+                    self.tell(bound)
+                    env |= bound
+                parameters |= bound
+                inner = self.site.functions[number + 1] if number + 1 < len(self.site.functions) else None
+                self.body(function.body, env, self.site.scopes[number], inner or self.site.call)
+            if not self.site.functions:
+                self.body(self.site.body, env, self.site.outer, self.site.call)
+        except _Reached:
+            pass
+        except (_Returned, TooLong, RecursionError):
+            return None
+        arguments = {n: self.value(x, env, self.site.inner) for n, x in self.site.arguments.items()}
+        arguments |= self.spread_out(env)
+        options = {n: self.value(x, env, self.site.inner) for n, x in self.site.keywords.items()}
+        for spread in self.site.spread:
+            found = self.value(spread, env, self.site.inner)
+            for name, value in found.items() if isinstance(found, dict) else ():
+                (arguments if name in self.site.names else options).setdefault(name, value)
+        attributes = {name: value for name, value in env.items() if "." in name}
+        return HostState(arguments, options, parameters, self.contradicts, attributes)
+
+    def spread_out(self, env: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of the launch from the first `*x.stride()` on; none where they do not fit what is given by name."""
+        given = self.site.call.args if isinstance(self.site.call, ast.Call) else []
+        first = next((i for i, arg in enumerate(given) if isinstance(arg, ast.Starred)), len(given))
+        by_position = {id(value): name for name, value in self.site.arguments.items()}
+        if any(by_position.get(id(arg)) != name for arg, name in zip(given[:first], self.site.names)):
+            return {}
+        values: list[Any] = []
+        for arg in given[first:]:
+            found = self.value(arg.value if isinstance(arg, ast.Starred) else arg, env, self.site.inner)
+            if isinstance(arg, ast.Starred) and not (items := self.items(found)):
+                break
+            values += items if isinstance(arg, ast.Starred) else [found]
+        names = self.site.names[first : first + len(values)]
+        fits = len(names) == len(values) and self.site.arguments.keys().isdisjoint(names)
+        return dict(zip(names, values)) if fits else {}
+
+    def parameters(self, function: ast.FunctionDef, scope: Scope | Frame) -> dict[str, Any]:
+        spec = function.args
+        positional = [*spec.posonlyargs, *spec.args]
+        defaults = dict(zip([a.arg for a in positional][len(positional) - len(spec.defaults) :], spec.defaults))
+        defaults |= {a.arg: d for a, d in zip(spec.kwonlyargs, spec.kw_defaults) if d is not None}
+        out: dict[str, Any] = {}
+        said = documented_types(function) if isinstance(function, ast.FunctionDef) else {}
+        for arg in (*positional, *spec.kwonlyargs):
+            if arg.arg in self.given:
+                out[arg.arg] = self.given[arg.arg]
+                continue
+            tensor, text = is_tensor(arg, function), ast.unparse(arg.annotation) if arg.annotation is not None else ""
+            scalar = next((kind for kind in ("float", "bool", "int") if text.split(" | ")[0] == kind), "")
+            out[arg.arg] = Model(arg.arg, annotated_type(arg), is_tensor=tensor, why="its annotation", scalar=scalar)
+            out[arg.arg].optional = may_be_none(arg, function)
+            if tensor and not out[arg.arg].element and arg.arg in said:
+                out[arg.arg].element, out[arg.arg].why = said[arg.arg], f"the docstring of {function.name}"
+                out[arg.arg].confidence = "use"
+            if arg.arg in defaults:
+                value = self.value(defaults[arg.arg], {}, scope)
+                out[arg.arg] = value if not has_model(value) else out[arg.arg]
+        return out
+
+    def tell(self, bound: dict[str, Any]) -> None:
+        """Give parameters what callers pass: types, None, and tensors where the default is None."""
+        for name, found in self.history.passed.items():
+            if name not in bound or name in self.given:
+                continue
+            if found.absent and self.may_lack and not found.element:
+                bound[name] = None
+            elif bound[name] is None and found.present:
+                bound[name] = Model(name, is_tensor=True)
+            if not (found.element or found.like or found.present):
+                continue
+            model, other = bound[name], bound.get(found.like)
+            if not isinstance(model, Model) or model.element or model.scalar:
+                continue
+            model.is_tensor = True
+            if found.element:
+                model.element, model.why, model.confidence = found.element, found.why, "use"
+            elif isinstance(other, Model):
+                model.like = other
+
+    def called(self, function: UserFunction, bound: dict[str, Any], name: str) -> Any:
+        inner = HostRun(self.program, self.site, self.pointers, bound, self.steps, self.depth + 1)
+        env = inner.parameters(function.node, function.scope)  # type: ignore[arg-type]
+        try:
+            if isinstance(function.node, ast.Lambda):
+                return inner.value(function.node.body, env, function.scope, name)
+            inner.body(function.node.body, env, function.scope, None)
+        except _Returned as found:
+            return found.value
+        finally:
+            self.steps = inner.steps
+        return Model(name)
+
+    # --- statements
+
+    def body(self, statements: list[ast.stmt], env: dict[str, Any], scope: Scope | Frame, goal: ast.AST | None) -> None:
+        for statement in _with_errors(statements):
+            self.statement(statement, env, scope, goal if goal is not None and _inside(goal, statement) else None)
+
+    def statement(self, node: ast.stmt, env: dict[str, Any], scope: Scope | Frame, goal: ast.AST | None) -> None:
+        self.step()
+        if goal is node or (goal is not None and not isinstance(node, (ast.If, ast.For, ast.While, ast.With, ast.Try))):
+            raise _Reached
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                self.assign(target, self.value(node.value, env, scope, _name_of(target)), env)
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            self.assign(node.target, self.value(node.value, env, scope, _name_of(node.target)), env)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            old = env.get(node.target.id, Model(node.target.id))
+            env[node.target.id] = self.binary(node, old, self.value(node.value, env, scope), scope)
+        elif isinstance(node, ast.Assert):
+            self.asserted(node.test, env, scope)
+        elif isinstance(node, ast.If):
+            self.branch(node, env, scope, goal)
+        elif isinstance(node, ast.For):
+            items = self.items(self.value(node.iter, env, scope))
+            self.assign(node.target, items[0] if items else Model(_name_of(node.target)), env)
+            self.body(node.body, env, scope, goal)
+        elif isinstance(node, ast.While):
+            self.body(node.body, env, scope, goal)
+        elif isinstance(node, ast.With):
+            self.body(node.body, env, scope, goal)
+        elif isinstance(node, ast.Try):
+            self.body([*node.body, *node.orelse, *node.finalbody], env, scope, goal)
+            if goal is not None:
+                for handler in node.handlers:
+                    self.body(handler.body, env, scope, goal)
+        elif isinstance(node, ast.Return):
+            raise _Returned(self.value(node.value, env, scope) if node.value is not None else None)
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            self.mutate(node.value, env, scope)
+        elif isinstance(node, ast.FunctionDef):
+            env[node.name] = UserFunction(node, self.frame(env, scope))
+
+    def asserted(self, test: ast.expr, env: dict[str, Any], scope: Scope | Frame) -> None:
+        """`assert x.dtype == torch.float16 and y.dtype in (torch.int32, torch.int64)`: the types of tensors."""
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+            for part in test.values:
+                self.asserted(part, env, scope)
+        elif isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot) and isinstance(test.left, ast.Name):
+            other = test.comparators[0]
+            if (
+                isinstance(other, ast.Constant)
+                and other.value is None
+                and test.left.id in env
+                and env[test.left.id] is None
+            ):
+                env[test.left.id] = Model(test.left.id, is_tensor=True, why=f"`{ast.unparse(test)[:48]}` has to hold")
+        elif isinstance(test, ast.Compare):
+            sides = [self.value(x, env, scope) for x in (test.left, *test.comparators)]
+            if all(isinstance(op, (ast.Eq, ast.Is, ast.In)) for op in test.ops):
+                allowed = allowed_types(sides)
+                for owner in [side.owner.root() for side in sides if isinstance(side, Dtype)]:
+                    if allowed and not owner.element:
+                        owner.element, owner.why = chosen_type(allowed), f"`{ast.unparse(test)[:48]}` has to hold"
+                        owner.confidence = "read" if len(set(allowed)) == 1 else "use"
+
+    def branch(self, node: ast.If, env: dict[str, Any], scope: Scope | Frame, goal: ast.AST | None) -> None:
+        """The branch that the launch is in; else the one that the test says, and none of an unknown one that leaves, unless
+        what it leaves is an error."""
+        if goal is None and _raises(node.body) and (holds := denied(node.test)) is not None:
+            self.asserted(holds, env, scope)
+        test = self.truth(self.value(node.test, env, scope))
+        if goal is not None:
+            inside = any(_inside(goal, statement) for statement in node.body)
+            if test is not None and test != inside:
+                self.contradicts = True
+            self.body(node.body if inside else node.orelse, env, scope, goal)
+            return
+        body = node.body if test else node.orelse
+        if test is None:
+            body = _likely(node)
+        if _leaves(body) and self.depth == 0:
+            if test:
+                self.contradicts = True
+            return
+        self.body(body, env, scope, None)
+
+    def mutate(self, node: ast.Call, env: dict[str, Any], scope: Scope | Frame) -> None:
+        """`xs.append(v)`, `d.update(...)` of what the run has made."""
+        if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+            owner = env.get(node.func.value.id)
+            if isinstance(owner, list) and node.func.attr == "append" and node.args:
+                owner.append(self.value(node.args[0], env, scope))
+            elif isinstance(owner, dict) and node.func.attr == "update" and node.args:
+                found = self.value(node.args[0], env, scope)
+                owner.update(found if isinstance(found, dict) else {})
+
+    def assign(self, target: ast.expr, value: Any, env: dict[str, Any]) -> None:
+        if isinstance(target, ast.Name):
+            if isinstance(value, Model) and value.name == "?":
+                value.name = target.id
+            if not self.depth and target.id in self.given:
+                value = self.given[target.id]
+            env[target.id] = value
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            for inner, item in zip(target.elts, self.unpacked(target, value)):
+                self.assign(inner, item, env)
+        elif isinstance(target, ast.Attribute) and isinstance(owner := _held(target.value, env), Descriptor):
+            owner.tile = value if target.attr == "block_shape" else owner.tile
+        elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+            env[f"{target.value.id}.{target.attr}"] = value
+        elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+            owner = env.get(target.value.id)
+            if isinstance(owner, dict) and isinstance(target.slice, ast.Constant):
+                owner[target.slice.value] = value
+
+    def dim(self, owner: Model, index: int, name: str) -> int:
+        """A dimension that the host calls `name`; what is given for that name is its size."""
+        size = self.given.get(name)
+        if type(size) is int and not self.depth:
+            owner.with_rank(index + 1 if index >= 0 else -index)[index] = size
+        return owner.dim(index, name)
+
+    def unpacked(self, target: ast.Tuple | ast.List, value: Any) -> list[Any]:
+        count = len(target.elts)
+        if isinstance(value, Shape):
+            starred = [i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)]
+            if not starred:
+                value.owner.with_rank(count)
+                value.owner.at_least = False
+                return [self.dim(value.owner, i, _name_of(t)) for i, t in enumerate(target.elts)]
+            return [
+                self.dim(value.owner, i if i < starred[0] else i - count, _name_of(t)) if i != starred[0] else [2]
+                for i, t in enumerate(target.elts)
+            ]
+        if isinstance(value, Saved):
+            value = value.of_length(count)
+        items = list(value) if isinstance(value, (tuple, list)) else []
+        if starred := [i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)]:
+            first, rest = starred[0], count - starred[0] - 1
+            items = (
+                [*items[:first], items[first : len(items) - rest], *items[len(items) - rest :]]
+                if len(items) >= count - 1
+                else []
+            )
+        return items if len(items) == count else [Model(_name_of(t)) for t in target.elts]
+
+
+def _held(node: ast.expr, env: dict[str, Any]) -> Any:
+    """What `name` and `name["key"]` stand for; None of anything else."""
+    if isinstance(node, ast.Name):
+        return env.get(node.id)
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        owner = _held(node.value, env)
+        return owner.get(node.slice.value) if isinstance(owner, dict) else None
+    return None
+
+
+def _inside(goal: ast.AST, node: ast.AST) -> bool:
+    return any(inner is goal for inner in ast.walk(node))
+
+
+def _name_of(target: ast.AST) -> str:
+    if isinstance(target, ast.Starred):
+        return _name_of(target.value)
+    return target.id if isinstance(target, ast.Name) else "?"
+
+
+def _leaves(body: list[ast.stmt]) -> bool:
+    return bool(body) and isinstance(body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
+
+
+def _likely(node: ast.If) -> list[ast.stmt]:
+    """The branch of a test that cannot be told: none that leaves, unless the other one is an error; one that gives values to names."""
+    if _raises(node.orelse):
+        return node.body
+    if _leaves(node.body):
+        return node.orelse
+    return node.body if not node.orelse and _fills(node.body) else node.orelse or node.body
+
+
+def _with_errors(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements, where an error behind `if t: ... return x` is what happens where `t` does not hold."""
+    for statement, behind in itertools.zip_longest(statements, statements[1:]):
+        if isinstance(statement, ast.If) and not statement.orelse and isinstance(behind, ast.Raise):
+            yield ast.copy_location(ast.If(statement.test, statement.body, [behind]), statement)
+        else:
+            yield statement
+
+
+def _raises(body: list[ast.stmt]) -> bool:
+    return bool(body) and isinstance(body[-1], ast.Raise)
+
+
+def _fills(body: list[ast.stmt]) -> bool:
+    """Whether a branch gives values to names that may have none: what most conditional assignments are for."""
+    return all(isinstance(statement, (ast.Assign, ast.AnnAssign)) for statement in body)

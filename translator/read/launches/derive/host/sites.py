@@ -1,0 +1,144 @@
+"""Launches of a kernel and calls of functions in host code: in its own file, and in the package around it. Nothing is imported."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from gluonize.diagnostics import TranslationError
+from gluonize.read.evaluate.program import Program
+from gluonize.read.files import package
+from gluonize.read.files.modules import module_of_path, parse_file
+from gluonize.read.kernels.listing import names_of
+from gluonize.read.launches.sites.passed import passed
+from gluonize.read.launches.sites.site import without_definitions
+from gluonize.read.names.scope import Scope
+
+
+@dataclass(frozen=True)
+class Site:
+    """One launch, or call of a host function: the call, the host functions around it (outermost first) with the scopes that they are defined in, and the
+    expression of every argument; `keywords` are launch options, `spread` the dicts given with `**`."""
+
+    call: ast.AST
+    path: str
+    functions: tuple[ast.FunctionDef, ...]
+    scopes: tuple[Scope, ...]
+    outer: Scope
+    body: list[ast.stmt]
+    names: tuple[str, ...]
+    arguments: dict[str, ast.expr] = field(default_factory=dict)
+    keywords: dict[str, ast.expr] = field(default_factory=dict)
+    spread: tuple[ast.expr, ...] = ()
+
+    @property
+    def line(self) -> int:
+        return self.call.lineno
+
+    @property
+    def inner(self) -> Scope:
+        """Where names that the host function does not bind are looked up."""
+        return self.scopes[-1] if self.scopes else self.outer
+
+    def place(self, home: str) -> str:
+        """`line 12`, with the file where it is not the kernel's."""
+        return f"line {self.line}" if self.path == home else f"{os.path.basename(self.path)}:{self.line}"
+
+
+def find_sites(program: Program, home: Scope, kernel: ast.FunctionDef) -> list[Site]:
+    """The launches of a kernel in its file; where there are none, in the other files of its package."""
+    called = names_of(kernel, home)
+    launches = functools.partial(_is_launch, kernels=called)
+    found = list(_sites_in(home, kernel, launches))
+    return found or [s for module in _others(program, home, called, "[") for s in _sites_in(module, kernel, launches)]
+
+
+def find_calls(program: Program, home: Scope, function: ast.FunctionDef) -> Iterator[Site]:
+    """The calls of a host function by its name, in its file first, then in the other files of its package."""
+    calls = functools.partial(_is_call, name=function.name)
+    yield from _sites_in(home, function, calls)
+    for module in _others(program, home, (function.name,), "("):
+        yield from _sites_in(module, function, calls)
+
+
+def find_applications(program: Program, site: Site) -> Iterator[Site]:
+    """`C.apply(...)` of the autograd function whose `forward` is around a launch, with the arguments by `forward`'s names."""
+    owner = _class_of(site)
+    if owner is None:
+        return
+    applies = functools.partial(_is_application, owner=owner.name)
+    yield from _sites_in(site.outer, site.functions[0], applies, skipped=1)
+    for module in _others(program, site.outer, (f"{owner.name}.apply",), "("):
+        yield from _sites_in(module, site.functions[0], applies, skipped=1)
+
+
+def _others(program: Program, home: Scope, names: tuple[str, ...], behind: str) -> Iterator[Scope]:
+    """The other files of the package that have one of the names with `behind` after it."""
+    for path in package.files_mentioning(home.path, tuple(name + behind for name in names)):
+        try:
+            parse_file(path)
+        except TranslationError:
+            continue  # nothing can be read in it; the kernel's own file is what matters
+        yield program.module_of(module_of_path(path)[0])
+
+
+def _sites_in(
+    module: Scope, callee: ast.FunctionDef, wanted: Callable[[ast.Call], bool], skipped: int = 0
+) -> Iterator[Site]:
+    """The wanted calls. skipped: how many parameters of the callee they do not pass."""
+    names = [arg.arg for arg in (*callee.args.posonlyargs, *callee.args.args)][skipped:]
+    every = (*names, *(arg.arg for arg in callee.args.kwonlyargs))
+
+    def visit(body: list[ast.stmt], scope: Scope, functions: tuple, scopes: tuple) -> Iterator[Site]:
+        for statement in body:
+            for node in without_definitions(statement):
+                if isinstance(node, ast.FunctionDef):
+                    inside = scope.inside(node)
+                    yield from visit(node.body, inside, (*functions, node), (*scopes, scope))
+                elif isinstance(node, ast.ClassDef):
+                    yield from visit(node.body, scope.inside(node), functions, scopes)
+                elif isinstance(node, ast.Call) and wanted(node):
+                    yield _site(node, module, functions, scopes, body, names, every)
+
+    yield from sorted(visit(module.body, module, (), ()), key=lambda site: site.line)
+
+
+def _is_call(node: ast.Call, name: str) -> bool:
+    """`f(...)` or `module.f(...)`."""
+    return _last_name(node.func) == name
+
+
+def _is_application(node: ast.Call, owner: str) -> bool:
+    """`C.apply(...)` or `module.C.apply(...)`."""
+    return isinstance(node.func, ast.Attribute) and node.func.attr == "apply" and _last_name(node.func.value) == owner
+
+
+def _is_launch(node: ast.Call, kernels: tuple[str, ...]) -> bool:
+    return isinstance(node.func, ast.Subscript) and _last_name(node.func.value) in kernels
+
+
+def _last_name(node: ast.expr) -> str:
+    """`f` of `f` and of `module.f`; "" of anything else."""
+    return node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
+
+
+def _site(node: ast.Call, module: Scope, functions, scopes, body, names: list[str], every: tuple[str, ...]) -> Site:
+    arguments, options = passed(node, names, every)
+    spread = tuple(k.value for k in node.keywords if k.arg is None)
+    return Site(node, module.path, functions, scopes, module, body, every, arguments, options, spread)
+
+
+def method_beside(site: Site, name: str) -> ast.FunctionDef | None:
+    """The method of that name in the class that has the outermost function around a launch."""
+    owner = _class_of(site)
+    return next((m for m in owner.body if isinstance(m, ast.FunctionDef) and m.name == name), None) if owner else None
+
+
+def _class_of(site: Site) -> ast.ClassDef | None:
+    for node in ast.walk(ast.Module(site.outer.body, [])):
+        if isinstance(node, ast.ClassDef) and site.functions[0] in node.body:
+            return node
+    return None

@@ -1,0 +1,1 @@
+"""Launches in host code, as they are written."""

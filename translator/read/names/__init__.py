@@ -1,0 +1,1 @@
+"""Which names a file binds, where, and what they are looked up in."""

@@ -1,0 +1,345 @@
+"""Names of a module, class or function body, looked up without running it.
+
+The value of a name is that of its last binding whose conditions hold. Conditions are evaluated as far as they can be;
+where two bindings stay possible, the name is undetermined and the condition is named.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from types import ModuleType
+from typing import Any, Protocol
+
+from gluonize.read.files.by_path import LoadedModules
+from gluonize.read.names.bindings import Binding, Guard, index_bindings
+from gluonize.read.unresolved import NoValue, Place, Raised, Undetermined
+
+_EVALUATING = object()
+
+
+class ProgramOfScope(Protocol):
+    """What a scope asks of the program that it is part of."""
+
+    overrides: dict[str, Any]
+    loaded: LoadedModules
+
+    def note(self, text: str) -> None: ...
+    def override(self, key: str) -> Any: ...
+    def evaluate(self, node: ast.expr, scope: Scope | Frame, before: int | None = None) -> Any: ...
+    def truth(self, node: ast.expr, scope: Scope | Frame, before: int | None = None) -> bool: ...
+    def bind(self, binding: Binding, scope: Scope) -> Any: ...
+    def member(self, scope: Scope, name: str) -> Any: ...
+    def import_module(self, name: str) -> Any: ...
+    def module_at(self, path: str) -> Scope: ...
+    def import_from(self, node: ast.ImportFrom, name: str, scope: Scope | Frame) -> Any: ...
+    def attempt_import(self, node: ast.Import | ast.ImportFrom, scope: Scope | Frame) -> None: ...
+    def absolute_name(self, node: ast.ImportFrom, scope: Scope | Frame) -> str: ...
+    def star_exports(self, scope: Scope, binding: Binding, name: str) -> bool: ...
+
+
+class Scope:
+    """The body of a module (`kind` "module"), class or function in file `path`.
+
+    `module` is the dotted module name, `qualname` what stands before the names in it (`f.<locals>` inside `f`, empty in a
+    module), `namespace` the synthetic module whose `__dict__` is the globals of the functions that are built from here.
+    """
+
+    def __init__(
+        self, program: ProgramOfScope, path: str, module: str, body: list[ast.stmt], *, kind: str = "module",
+        qualname: str = "", parent: Scope | Frame | None = None, parameters: ast.arguments | None = None,
+        package: str = "", folders: tuple[str, ...] = (),
+    ):  # fmt: skip
+        self.program, self.path, self.module, self.kind = program, path, module, kind
+        self.qualname, self.parent, self.package, self.folders = qualname, parent, package, folders
+        self.body = body
+        self.bindings = index_bindings(body, parameters)
+        self.namespace = ModuleType(module)
+        self.namespace.__file__ = path
+        self._values: dict[int, Any] = {}
+        self._outcomes: dict[int, Any] = {}
+        self._inner: dict[int, Scope] = {}
+
+    def place(self, node: ast.AST) -> Place:
+        return Place.of(self.path, node)
+
+    def lookup(self, name: str, before: int | None = None) -> Any:
+        """The value of `name` here or in an enclosing scope; only bindings up to position `before` if that is given.
+
+        Raises: Undetermined, or Raised(NameError) when nothing binds it.
+        """
+        try:
+            return self.own(name, before)
+        except KeyError:
+            pass
+        outer = self.parent
+        while isinstance(outer, Scope) and outer.kind == "class":
+            outer = outer.parent
+        if outer is not None:
+            return outer.lookup(name)
+        if name == "__name__":
+            return self.module
+        if name == "__file__":
+            return self.path
+        if hasattr(builtins, name):
+            return getattr(builtins, name)
+        raise Raised(NameError(f"name {name!r} is not defined in {self.module}"))
+
+    def own(self, name: str, before: int | None = None) -> Any:
+        """Like `lookup`, in this scope only. Raises KeyError when nothing here binds the name."""
+        key = f"{self.module}:{self.qualname + '.' if self.qualname else ''}{name}"
+        if key in self.program.overrides:
+            return self.program.override(key)
+        return self.value_of(self.select(name, before))
+
+    def select(self, name: str, before: int | None = None) -> Binding:
+        """The binding of `name` that applies. Raises: KeyError when there is none, Undetermined when it cannot be told."""
+        possible: list[tuple[Binding, Guard | None, str]] = []
+        for binding in self._candidates(name, before):
+            decided = self.holds(binding)
+            if decided is False:
+                continue
+            if decided is True:
+                possible.append((binding, None, ""))
+                break
+            possible.append((binding, *decided))
+        if not possible:
+            raise KeyError(name)
+        binding, guard, reason = possible[0]
+        if len(possible) > 1:
+            return self._agreed(name, possible)
+        if guard is not None:
+            self.program.note(
+                f"{self.path}:{_line(binding)}: {name} is defined only under the condition at line {guard.node.lineno}, "
+                f"which is taken to hold ({reason})"
+            )
+        return binding
+
+    def _agreed(self, name: str, possible: list) -> Binding:
+        """The binding to take when several stay possible: they must have the same value, or be the branches of a `try`
+        of which only one can be evaluated. Where one imports from Triton and others stand in for it, Triton is there; so is a
+        function where the others are functions that only raise. Raises: Undetermined."""
+        imports = [binding for binding, _, _ in possible if _imports_triton(binding)]
+        if len(imports) == 1:
+            self.program.note(
+                f"{self.path}:{_line(imports[0])}: {name} is taken to be Triton's, without which there are no kernels"
+            )
+            return imports[0]
+        real = [binding for binding, _, _ in possible if not _only_raises(binding.node)]
+        if len(real) == 1:
+            self.program.note(
+                f"{self.path}:{_line(real[0])}: {name} is taken to be there; the others that stand in for it only raise an exception"
+            )
+            return real[0]
+        values, failures = [], []
+        for binding, _, _ in possible:
+            try:
+                values.append((self.value_of(binding), binding))
+            except NoValue as error:
+                failures.append(error)
+        _, guard, reason = possible[0]
+        first = values[0][0] if values else None
+        same = values and all(type(value) is type(first) and _equal(value, first) for value, _ in values)
+        if same and not failures:
+            return values[0][1]
+        if same and isinstance(guard.node, ast.Try):
+            self.program.note(
+                f"{self.path}:{guard.node.lineno}: of the branches that define {name}, the one that can be evaluated was taken"
+            )
+            return values[0][1]
+        lines = ", ".join(str(_line(binding)) for binding, _, _ in reversed(possible))
+        test = ast.unparse(guard.node.test) if isinstance(guard.node, ast.If) else "the try statement"
+        message = (
+            f"which definition of {name} applies (lines {lines} of {self.path}) depends on `{_short(test)}`: {reason}"
+        )
+        raise Undetermined(message, self.place(guard.node))
+
+    def defines(self, name: str) -> bool:
+        """Whether some binding of `name` could hold."""
+        return any(self.holds(binding) is not False for binding in self._candidates(name, None))
+
+    def public_names(self) -> frozenset[str] | None:
+        """What `from this import *` binds if `__all__` says so and can be read, else None."""
+        if "__all__" not in self.bindings.by_name:
+            return None
+        try:
+            return frozenset(self.own("__all__"))
+        except (*NoValue, KeyError, TypeError):
+            return None
+
+    def _candidates(self, name: str, before: int | None):
+        """The bindings of `name`, last first; star imports count where their module exports the name."""
+        own = self.bindings.by_name.get(name, [])
+        if not self.bindings.stars:
+            ordered = own
+        else:
+            ordered = sorted([*own, *self.bindings.stars], key=lambda b: b.position)
+        for binding in reversed(ordered):
+            if before is not None and binding.position > before:
+                continue
+            if binding.kind == "star" and not self.program.star_exports(self, binding, name):
+                continue
+            yield (
+                binding
+                if binding.kind != "star"
+                else Binding(name, "star", binding.node, binding.position, binding.guards)
+            )
+
+    def holds(self, binding: Binding) -> Any:
+        """True, False, or (guard, reason) when it cannot be told."""
+        unknown = None
+        for guard in binding.guards:
+            outcome = self._guard(guard)
+            if outcome is False:
+                return False
+            if outcome is not True and unknown is None:
+                unknown = (guard, outcome)
+        return True if unknown is None else unknown
+
+    def _guard(self, guard: Guard) -> Any:
+        """True, False, or the reason why it cannot be told."""
+        outcome = self._outcomes.get(id(guard.node))
+        if outcome is None:
+            self._outcomes[id(guard.node)] = _EVALUATING
+            outcome = self._if(guard.node) if isinstance(guard.node, ast.If) else self._try(guard.node)
+            self._outcomes[id(guard.node)] = outcome
+        if outcome is _EVALUATING:
+            return "its condition depends on itself"
+        branch, reason = outcome
+        if not branch:
+            return reason
+        return guard.branch == branch or (
+            branch == "body" and guard.branch == "else" and isinstance(guard.node, ast.Try)
+        )
+
+    def _if(self, node: ast.If) -> tuple[str, str]:
+        try:
+            holds = self.program.truth(node.test, self, self.bindings.positions.get(id(node)))
+        except NoValue as error:
+            return "", error.reason
+        return ("then" if holds else "else"), ""
+
+    def _try(self, node: ast.Try) -> tuple[str, str]:
+        """Which branch of a try statement runs: its imports and assignments are tried, statically."""
+        try:
+            self._attempt(node.body)
+        except Raised as error:
+            for number, handler in enumerate(node.handlers):
+                if catches(handler.type, error.error):
+                    return f"except {number}", ""
+            return "", f"it raises {error.reason}"
+        except Undetermined as error:
+            return "", error.reason
+        return "body", ""
+
+    def _attempt(self, body: list[ast.stmt]) -> None:
+        for statement in body:
+            position = self.bindings.positions.get(id(statement))
+            if isinstance(statement, (ast.Import, ast.ImportFrom)):
+                self.program.attempt_import(statement, self)
+            elif (
+                isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr))
+                and statement.value is not None
+            ):
+                self.program.evaluate(statement.value, self, position)
+            elif isinstance(statement, ast.Raise):
+                raise Raised(RuntimeError("raise statement"), self.place(statement))
+
+    def value_of(self, binding: Binding) -> Any:
+        """The value a binding gives; evaluated once."""
+        key = id(binding.node), binding.name, binding.path
+        known = self._values.get(key)  # type: ignore[call-overload]
+        if known is _EVALUATING:
+            raise Undetermined(f"{binding.name} depends on itself", self.place(binding.node))
+        if isinstance(known, NoValue):
+            raise known
+        if known is not None:
+            return known[0]
+        self._values[key] = _EVALUATING  # type: ignore[index]
+        try:
+            value = self.program.bind(binding, self)
+        except NoValue as error:
+            if error.place is None:
+                error.place = self.place(binding.node)
+            self._values[key] = error  # type: ignore[index]
+            raise
+        self._values[key] = (value,)  # type: ignore[index]
+        return value
+
+    def inside(self, node: ast.AST) -> Scope:
+        """The body of a function or class that is defined here."""
+        key = id(node)
+        if key not in self._inner:
+            inner = f"{self.qualname}.{node.name}" if self.qualname else node.name  # type: ignore[attr-defined]
+            if isinstance(node, ast.ClassDef):
+                kind, parameters = "class", None
+            else:
+                assert isinstance(node, ast.FunctionDef)
+                kind, parameters, inner = "function", node.args, f"{inner}.<locals>"
+            self._inner[key] = Scope(
+                self.program, self.path, self.module, node.body, kind=kind, qualname=inner, parent=self,
+                parameters=parameters,
+            )  # fmt: skip
+        return self._inner[key]
+
+
+class Frame:
+    """The local names of a host function while it is interpreted; `scope` is where it was defined."""
+
+    def __init__(self, scope: Scope | Frame, path: str, module: str, qualname: str):
+        self.outer, self.path, self.module, self.qualname = scope, path, module, qualname
+        self.program: ProgramOfScope = scope.program
+        self.locals: dict[str, Any] = {}
+        self.namespace = ModuleType(module)
+        self.namespace.__file__ = path
+
+    def place(self, node: ast.AST) -> Place:
+        return Place.of(self.path, node)
+
+    def lookup(self, name: str, before: int | None = None) -> Any:
+        if name in self.locals:
+            return self.locals[name]
+        outer: Scope | Frame | None = self.outer
+        while isinstance(outer, Scope) and outer.kind == "class":
+            outer = outer.parent
+        assert outer is not None, "a function is defined in a module"
+        return outer.lookup(name)
+
+
+def catches(handler: ast.expr | None, error: Exception) -> bool:
+    if handler is None:
+        return True
+    names = handler.elts if isinstance(handler, ast.Tuple) else [handler]
+    for name in names:
+        kind = getattr(builtins, name.id, None) if isinstance(name, ast.Name) else None
+        if isinstance(kind, type) and isinstance(error, kind):
+            return True
+    return False
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return a is b or (isinstance(a, (int, float, str, bool, tuple)) and a == b)
+
+
+def _only_raises(node: ast.AST | None) -> bool:
+    """Whether it is a function whose first statement, but for a docstring, raises an exception."""
+    if not isinstance(node, ast.FunctionDef):
+        return False
+    first, *rest = node.body
+    is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    return isinstance((rest or [first])[0] if is_docstring else first, ast.Raise)
+
+
+def _imports_triton(binding: Binding) -> bool:
+    if isinstance(binding.node, ast.ImportFrom) and binding.alias is not None:
+        return not binding.node.level and (binding.node.module or "").split(".")[0] == "triton"
+    return binding.kind == "import" and binding.alias is not None and binding.alias.name.split(".")[0] == "triton"
+
+
+def _line(binding: Binding) -> int:
+    return getattr(binding.node, "lineno", 0)
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 70 else text[:67] + "..."

@@ -1,0 +1,1 @@
+"""Launch specs: what a kernel is called with, in Triton's vocabulary."""

@@ -1,1 +1,0 @@
-"""Functions and files in Gluon: expressions, statements, calls, helpers, contracts, host code."""

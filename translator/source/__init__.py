@@ -1,1 +1,0 @@
-"""Files as they are: kernels, constants, launches, host values. Nothing of them is executed."""

@@ -1,0 +1,1 @@
+"""Triton's front end: the type of every expression of a kernel, and an identity for every operation."""

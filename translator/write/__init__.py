@@ -1,0 +1,1 @@
+"""Functions in Gluon: expressions, statements, calls and accesses."""

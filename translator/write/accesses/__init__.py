@@ -1,0 +1,1 @@
+"""Loads, stores and atomics by pointer: addresses as a base and offsets."""

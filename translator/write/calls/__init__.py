@@ -1,0 +1,1 @@
+"""Calls by the kind of their row in `rules/`, and calls of helpers."""

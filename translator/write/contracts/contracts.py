@@ -1,0 +1,323 @@
+"""What a translation relies on, as code that refuses everything else by name.
+
+Compile-time assumptions become `gl.static_assert`s at the top of the kernel; run-time ones are checked before the launch
+(`gluonize.output.contracts.launch_checks`). A kernel relies on the number of warps as soon as it has a layout, and on tile sizes and element types as soon as
+a layout is tied to them (matrix operands, linear layouts).
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import json
+import os
+from collections.abc import Container, Sequence, Set
+from dataclasses import dataclass, replace
+from types import ModuleType
+
+import libcst as cst
+from triton.runtime.jit import JITFunction
+
+from gluonize.decide.layouts.size_range import Bound, SizeRange, in_words
+from gluonize.facts.function import FunctionFacts
+from gluonize.facts.source_text import Edit
+from gluonize.gluon.function import GluonFunction, layout_made, parsed
+from gluonize.gluon.names import spelled_apart
+from gluonize.gluon.walk import called, children, dotted, names, walk
+from gluonize.read.files.moved_lines import file_line
+from gluonize.trace.front.trace import ConstFact
+from gluonize.write.contracts.configuration import (
+    Configuration,
+    Key,
+    any_of,
+    common_keys,
+    functions_and_types,
+    words_of,
+)
+
+_UNTRANSLATED = "was in no translated launch"
+# Layouts that fit one element type only, and those that fit one shape only.
+_MATRIX = frozenset(("DotOperandLayout", "AMDMFMALayout", "AMDWMMALayout"))
+_SHAPED = _MATRIX | {"DistributedLinearLayout", "PaddedSharedLayout", "SharedLinearLayout"}
+_OPTIONS = ("num_warps", "num_stages")  # sizes that are no tile sizes
+# Calls that take a shape, which may be written out as numbers.
+_TAKE_SHAPES = frozenset(("gl.zeros", "gl.full", "gl.reshape", "gl.allocate_shared_memory"))
+# Calls whose arguments give shapes.
+_SHAPE_CALLS = frozenset(
+    "arange zeros full reshape view broadcast_to expand_dims make_tensor_descriptor make_block_ptr ones zeros_like rand"
+    " randint randn".split()
+)
+
+_OF_TENSORS = frozenset("reshape view broadcast_to expand_dims".split())  # the first argument as functions
+
+
+def untranslated(fn: JITFunction, node: ast.AST, condition: str) -> str:
+    """The statement that stands for code which no launch reached, under a compile-time condition."""
+    line = file_line(fn, node.lineno)
+    where = f"{os.path.basename(fn.file_name or '')}:{line}"
+    what = " ".join(condition.split()) or "this code"
+    return f"gl.static_assert(False, {quoted(f'{fn.__name__}: `{what}` {_UNTRANSLATED} ({where})')})"
+
+
+def missing_side(facts: FunctionFacts, owned: Container[ast.AST], s: ast.If) -> list[Edit]:
+    """The edit that refuses the side which a compile-time conditional does not have; none where nothing rests on the other.
+
+    owned: statements of pipelined loops. Copies and waits of such a loop are those of a body that has these.
+    """
+    fact, end = facts.fact(s.test), facts.source.line_end(s)
+    decided = isinstance(fact, ConstFact) and fact.value and not s.orelse
+    if not decided or not any(n in owned for inner in s.body for n in ast.walk(inner)):
+        return []
+    refusal, indent = untranslated(facts.frame.fn, s, negated(facts.source.of(s.test))), facts.source.indent(s)
+    return [(end, end, f"\n{indent}else:\n{indent}    {refusal}")]
+
+
+def negated(condition: str) -> str:
+    """The opposite of a condition, as source text."""
+    if condition.startswith("not ") and condition[4:].isidentifier():
+        return condition[4:]
+    return f"not {condition}" if condition.isidentifier() else f"not ({condition})"
+
+
+def is_untranslated(node: cst.CSTNode) -> bool:
+    """Whether the statement or expression is what `untranslated` wrote."""
+    if isinstance(node, cst.SimpleStatementLine):
+        node = node.body[0]
+    call = node.value if isinstance(node, cst.Expr) else node
+    if not isinstance(call, cst.Call) or dotted(call.func) != "gl.static_assert" or len(call.args) != 2:
+        return False
+    message = call.args[1].value
+    return isinstance(message, cst.SimpleString) and _UNTRANSLATED in message.value
+
+
+def quoted(text: str) -> str:
+    """A string literal in double quotes."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Which facts about a launch the text of a kernel is tied to."""
+
+    num_warps: bool
+    shapes: frozenset[str]  # constexpr parameters on which tensor shapes depend
+    elements: bool  # element types of all pointers
+    stored: frozenset[str] = frozenset()  # pointers whose element type a store relies on
+    fixed: frozenset[str] = frozenset()  # constexpr parameters whose values stand in the text without their names
+
+    def wants(self, key: Key) -> bool:
+        if key.kind in ("num_warps", "num_ctas"):
+            return self.num_warps
+        if key.kind == "constexpr":
+            return key.name in self.shapes or key.name in self.fixed
+        return key.kind in ("element", "dtype") and (self.elements or key.name in self.stored)
+
+
+def needs(
+    fn: JITFunction, functions: Sequence[GluonFunction], read: Set[str], configurations: Sequence[Configuration]
+) -> Needs:
+    """What a translated kernel and its helpers, in this order, are tied to.
+
+    read: the parameters that the source depends on. configurations: of the launches that it serves.
+    """
+    uses = [uses_of(function) for function in functions]
+    made = frozenset().union(*(use.layouts for use in uses))
+    shaped = bool(made & _SHAPED) or any(use.literal_shapes for use in uses)
+    # What a helper stores to is not looked into: then the types of all pointers count.
+    elements = bool(made & _MATRIX) or any(use.stored for use in uses[1:])
+    shapes = shape_parameters(fn) if shaped else frozenset()
+    # A parameter that the translation does not name is fixed in it; of a function, it has what is called.
+    called, types = functions_and_types(configurations)
+    fixed = read - functions[0].variables.keys() | read & called
+    shapes -= types - fixed
+    return Needs(bool(made), shapes, elements, uses[0].stored, frozenset(fixed | (read & types if elements else set())))
+
+
+@dataclass(frozen=True)
+class Uses:
+    """layouts: constructors that a function calls; literal_shapes: whether it writes a shape out as numbers; stored: the names
+    behind the pointers of buffer stores and atomics whose value is not cast to the pointer's own type."""
+
+    layouts: frozenset[str]
+    literal_shapes: bool
+    stored: frozenset[str]
+
+
+@functools.lru_cache(maxsize=1024)
+def uses_of(function: GluonFunction) -> Uses:
+    calls = [n for n in walk(function.node) if isinstance(n, cst.Call)]
+    stored: set[str] = set()
+    for call in calls:
+        name = called(call)
+        if name == "buffer_store" and not _is_cast(call.args[0].value):
+            stored |= names(call.args[1])
+        elif name.startswith("buffer_atomic"):
+            stored |= names(call.args[0])
+    return Uses(
+        frozenset(made for call in calls if (made := layout_made(call))),
+        any(_has_literal_shape(call) for call in calls),
+        frozenset(_reached(stored, _sources(function.node))) if stored else frozenset(),
+    )
+
+
+def _has_literal_shape(call: cst.Call) -> bool:
+    lists = [a.value for a in call.args if isinstance(a.value, cst.List)] if dotted(call.func) in _TAKE_SHAPES else []
+    return any(isinstance(element.value, cst.Integer) for shape in lists for element in shape.elements)
+
+
+def _is_cast(value: cst.BaseExpression) -> bool:
+    """`x.to(ptr.dtype.element_ty)`, perhaps converted to another layout."""
+    if called(value) == "convert_layout":
+        return _is_cast(value.args[0].value)  # type: ignore[attr-defined]
+    return called(value) == "to" and dotted(value.args[0].value).endswith(".dtype.element_ty")  # type: ignore[attr-defined]
+
+
+def _sources(tree: cst.CSTNode) -> dict[str, set[str]]:
+    """The names in what is assigned to each name."""
+    out: dict[str, set[str]] = {}
+    for node in walk(tree):
+        targets = [t.target for t in node.targets] if isinstance(node, cst.Assign) else []
+        targets = [node.target] if isinstance(node, cst.AnnAssign) and node.value is not None else targets
+        for target in targets:
+            if isinstance(target, cst.Name):
+                out.setdefault(target.value, set()).update(_shaping(node.value))
+    return out
+
+
+def _reached(found: set[str], sources: dict[str, set[str]]) -> set[str]:
+    """The names, and all that they are made of."""
+    todo, reached = set(found), set()
+    while todo:
+        name = todo.pop()
+        if name not in reached:
+            reached.add(name)
+            todo |= sources.get(name, set())
+    return reached
+
+
+def shape_parameters(fn: JITFunction, _busy: frozenset[int] = frozenset()) -> frozenset[str]:
+    """The parameters of a source function on which the shapes of its tensors depend."""
+    tree = parsed(fn.src).node
+    wanted: set[str] = set()
+    for node in walk(tree):
+        if isinstance(node, cst.Call):
+            wanted |= _shape_names(fn, node, _busy | {id(fn)})
+    reached = _reached(wanted, _sources(tree))
+    return frozenset(p.name for p in fn.params if p.name in reached)
+
+
+def _shape_names(fn: JITFunction, call: cst.Call, busy: frozenset[int]) -> set[str]:
+    """The names in those arguments of a call that decide shapes."""
+    name = called(call)
+    if name in _SHAPE_CALLS and isinstance(call.func, cst.Attribute):
+        module = isinstance(call.func.value, cst.Name) and isinstance(
+            fn.__globals__.get(call.func.value.value), ModuleType
+        )
+        return set().union(*map(_shaping, call.args[1:] if module and name in _OF_TENSORS else call.args))
+    helper = fn.__globals__.get(name)
+    if not isinstance(helper, JITFunction) or id(helper) in busy or helper.__module__.startswith("triton."):
+        return set()
+    shapes = shape_parameters(helper, busy)
+    positional = [a for a in call.args if a.keyword is None]
+    bound = dict(zip((p.name for p in helper.params), positional)) | {
+        a.keyword.value: a for a in call.args if a.keyword
+    }
+    return set().union(*(_shaping(value) for parameter, value in bound.items() if parameter in shapes))
+
+
+def _shaping(node: cst.CSTNode) -> set[str]:
+    """The names in an expression, but for those of which it takes the type alone, or the shape: that follows from the calls that make them."""
+    if isinstance(node, cst.Attribute) and node.attr.value in ("shape", "dtype"):
+        return set()
+    return {node.value} if isinstance(node, cst.Name) else set().union(*map(_shaping, children(node)))
+
+
+def within(kernel: str, limits: Sequence[SizeRange | Bound]) -> list[str]:
+    """The statement that refuses sizes outside the ranges and bounds that layouts were tried for."""
+    if not limits:
+        return []
+    options = [limit for limit in limits if isinstance(limit, SizeRange) and limit.name in _OPTIONS]
+    tiles = [limit for limit in limits if isinstance(limit, SizeRange) and limit not in options]
+    groups = [tiles, options, *([limit] for limit in limits if not isinstance(limit, SizeRange))]
+    tests = [" and ".join(conditions(group)) for group in groups if group]
+    tests = [f"({test})" if " and " in test and len(tests) > 1 else test for test in tests]
+    message = f"{kernel} is translated for {in_words(limits)}"
+    return [f"gl.static_assert({' and '.join(tests)}, {quoted(message)})"]
+
+
+def conditions(limits: Sequence[SizeRange | Bound]) -> list[str]:
+    """Limits as expressions of device code."""
+    return [limit.condition(_size) for limit in limits]
+
+
+def _size(name: str) -> str:
+    return Key("num_warps", name).expression if name == "num_warps" else name
+
+
+def assertions(
+    kernel: str, needed: Needs, configurations: Sequence[Configuration], elsewhere: Sequence[Key] = ()
+) -> list[str]:
+    """Statements that refuse every configuration but the given ones, naming what they assume.
+
+    elsewhere: the keys that are checked in another place.
+    """
+    keys = [key for key in common_keys(configurations) if needed.wants(key) and key not in elsewhere]
+    rows = list(dict.fromkeys(tuple(c[key] for key in keys) for c in configurations))
+    fixed = [i for i in range(len(keys)) if len({repr(row[i]) for row in rows}) == 1]
+    out = []
+    for kinds in (("num_warps", "num_ctas"), ("constexpr",), ("element", "dtype")):
+        chosen = [i for i in fixed if keys[i].kind in kinds]
+        if chosen:
+            out.append(_assertion(kernel, [keys[i] for i in chosen], [tuple(rows[0][i] for i in chosen)]))
+    varying = [key for i, key in enumerate(keys) if i not in fixed]
+    alike, varying = pointers_alike(varying, elsewhere, configurations)
+    rows = list(dict.fromkeys(tuple(c[key] for key in varying) for c in configurations))
+    if len(varying) == 1 and [names[0] for names in alike] == [varying[0].name]:
+        return [*out, _one_of_types(kernel, varying[0], alike[0], [value for (value,) in rows])]
+    if varying:
+        out.append(_assertion(kernel, varying, rows))
+    return out + [_same_type(kernel, names) for names in alike]
+
+
+def pointers_alike(
+    keys: Sequence[Key], elsewhere: Sequence[Key], configurations: Sequence[Configuration]
+) -> tuple[list[list[str]], list[Key]]:
+    """Pointers that always have one type among them, and the keys without all but the first of each such group.
+
+    A pointer whose type is checked elsewhere comes first in its group, and then none of it is left.
+    """
+    groups: dict[tuple, list[Key]] = {}
+    for key in (*elsewhere, *keys):
+        if key.kind == "element" and all(key in c for c in configurations):
+            groups.setdefault(tuple(c[key] for c in configurations), []).append(key)
+    groups = {column: group for column, group in groups.items() if len(group) > 1 and set(group) & set(keys)}
+    implied = {key for group in groups.values() for key in group[1:]}
+    return [[key.name for key in group] for group in groups.values()], [key for key in keys if key not in implied]
+
+
+def _same_type(kernel: str, pointers: Sequence[str]) -> str:
+    message = f"{kernel} is translated for {', '.join(pointers)} of one type"
+    return f"gl.static_assert({_alike(pointers)}, {quoted(message)})"
+
+
+def _one_of_types(kernel: str, first: Key, pointers: Sequence[str], types: Sequence[str]) -> str:
+    """The statement for pointers that all have one of several types, of which `first` is the first."""
+    keys = [replace(first, name=name) for name in pointers]
+    message = translated_for(kernel, keys, [(each,) * len(keys) for each in types])
+    condition = f"({any_of([first], [(each,) for each in types])}) and {_alike(pointers)}"
+    return f"gl.static_assert({condition}, {quoted(message)})"
+
+
+def _alike(pointers: Sequence[str]) -> str:
+    """The condition that pointers have the type of the first one."""
+    first, *others = map(spelled_apart, pointers)
+    return " and ".join(f"{name}.dtype.element_ty == {first}.dtype.element_ty" for name in others)
+
+
+def _assertion(kernel: str, keys: Sequence[Key], rows: Sequence[tuple]) -> str:
+    return f"gl.static_assert({any_of(keys, rows)}, {quoted(translated_for(kernel, keys, rows))})"
+
+
+def translated_for(kernel: str, keys: Sequence[Key], rows: Sequence[tuple]) -> str:
+    """The message for a launch outside the given configurations."""
+    return f"{kernel} is translated for {' or '.join(words_of(keys, row) for row in rows)}"

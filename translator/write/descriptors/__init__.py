@@ -1,0 +1,1 @@
+"""Tensor descriptors: as masked accesses, or by the tensor data mover."""

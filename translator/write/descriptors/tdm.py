@@ -1,0 +1,269 @@
+"""Tensor descriptors of the tensor data mover (TDM): made once, loads through LDS, stores out of LDS.
+
+A descriptor of the source becomes one of Gluon's with the LDS layout that Triton gives it. Outside of pipelined loops its
+loads and stores call small functions that are written into the output. The hardware fills with zeros beyond a tensor's
+end, not before its start: an access whose offset may be negative keeps all descriptors it shares a definition with as
+bounds-masked accesses (`NotForTheDataMover`, caught in `kernel.py`).
+"""
+
+from __future__ import annotations
+
+import ast
+
+from gluonize.decide.layouts.names import LayoutNames
+from gluonize.facts.function import FunctionFacts
+from gluonize.facts.numbers.signs import obligations_of, sign_of
+from gluonize.facts.syntax import unparsed
+from gluonize.facts.webs import Web
+from gluonize.gluon.written import Written, call, listed, method
+from gluonize.trace.front.trace import ConstFact, TensorFact
+from gluonize.trace.model.layouts import Layout, SharedLayout
+from gluonize.trace.model.shared_layouts import Padded, Swizzled
+from gluonize.write.state.gluon_modules import all_workgroups
+from gluonize.write.state.unit import Decided, Record, Synthesized
+from gluonize.write.state.writing import Emit, Writing
+
+# Which offsets of a tensor data mover's tiles count as not negative.
+#
+# The data mover fills with zeros beyond a tensor's end, not before its start. An offset that is not proved, and not made sure of by
+# what is checked before the launch, is not given to it: its tile is loaded by pointers, masked by the bounds.
+
+
+def offset_not_negative(facts: FunctionFacts, record: Record, offset: ast.expr) -> bool:
+    """Whether the data mover may take `offset`; what that assumes is recorded."""
+    sign = sign_of(facts, offset, exactly=True)
+    if not sign.holds:
+        return False
+    record.obligations |= obligations_of(facts, offset, sign, "a tile of the data mover")
+    return True
+
+
+# The path of the visit that makes a descriptor, the name of the kernel's argument that holds one, () where that is not known.
+Site = tuple[int | str, ...]
+Origin = ast.Call | ast.arg | None  # what a descriptor comes from: the call that makes it, or an argument of the kernel
+
+
+class NotForTheDataMover(Exception):
+    """The descriptors made at `site` (all of them for ()) have to stay bounds-masked accesses."""
+
+    def __init__(self, site: Site, reason: str):
+        super().__init__(reason)
+        self.site, self.reason = site, reason
+
+
+def module(record: Record) -> str:
+    return record.of_target("tdm")
+
+
+def fits(shared: SharedLayout | None) -> bool:
+    """Whether the data mover writes this layout: rows in order, no swizzle, padding at one interval."""
+    if isinstance(shared, Swizzled):
+        return shared.max_phase == 1 and _descending(shared.order)
+    return isinstance(shared, Padded) and len(shared.pairs) == 1 and not shared.offsets and _descending(shared.order)
+
+
+def _descending(order: tuple[int, ...]) -> bool:
+    return order == tuple(reversed(range(len(order))))
+
+
+# Which descriptors ---------------------------------------------------------------------------------------------------
+
+
+def site_of(facts: FunctionFacts, origin: Origin) -> Site:
+    if isinstance(origin, ast.arg):
+        return (origin.arg,)
+    visits = facts.visits(origin) if origin is not None else []
+    return (*facts.path, visits[0]) if visits else ()
+
+
+def uses_data_mover(facts: FunctionFacts, decided: Decided, origin: Origin) -> bool:
+    """Whether the descriptor that comes from `origin` (None: from somewhere) is one of the data mover."""
+    plain = decided.plain_descriptors
+    if not facts.kernel.target.supports_tdm or () in plain:
+        return False
+    if origin is None and plain:
+        raise NotForTheDataMover((), "descriptors of different kinds reach one access")
+    return site_of(facts, origin) not in plain
+
+
+def keep_plain(facts: FunctionFacts, origin: Origin, reason: str) -> NotForTheDataMover:
+    return NotForTheDataMover(site_of(facts, origin), reason)
+
+
+def layout_of(facts: FunctionFacts, origin: ast.Call | ast.arg, shape: tuple[int, ...]) -> SharedLayout:
+    """The LDS layout of a descriptor's tiles: Triton's, where the data mover takes it. Descriptors that one variable may be share one."""
+    if isinstance(origin, ast.arg):
+        sites = [(origin.arg,)]
+    else:
+        sites = [(*facts.path, visit) for made in _made_alike(facts, origin) for visit in facts.visits(made)]
+    ctas = facts.kernel.whole(len(shape))
+    for site in sites:
+        found = facts.kernel.descriptor_layouts.get(site)
+        if fits(found) and found is not None:
+            return found
+        ctas = found.ctas if found is not None else ctas
+    return Swizzled(1, 1, 1, tuple(reversed(range(len(shape)))), ctas)
+
+
+def _made_alike(facts: FunctionFacts, origin: ast.Call) -> list[ast.Call]:
+    """The calls that make what a variable may hold that may hold what `origin` makes, too."""
+    calls: list[ast.AST] = [origin]
+    held: list[Web] = []
+
+    def of(web: Web) -> list[ast.AST]:
+        return [d.value for d in web.definitions if d.value is not None]
+
+    def variables(values: list[ast.AST]) -> list[Web]:
+        return [facts.webs.of_use[v] for v in values if v in facts.webs.of_use]
+
+    while True:
+        copied = [w for web in held for w in variables(of(web))]
+        more = [
+            w
+            for w in facts.webs.all
+            if w in copied or set(of(w)) & {*calls} or any(v in held for v in variables(of(w)))
+        ]
+        more = [w for w in more if w not in held]
+        if not more:
+            return sorted(calls, key=lambda call: (call.lineno, call.col_offset))
+        held += more
+        calls += [v for w in more for v in of(w) if isinstance(v, ast.Call) and v not in calls]
+
+
+def is_shared(facts: FunctionFacts, origin: Origin, shape: tuple[int, ...]) -> bool:
+    """Whether several workgroups of a cluster have the same part of a descriptor's tiles, as far as that is known."""
+    if facts.kernel.num_ctas == 1:
+        return False
+    return origin is None or not all(map(any, layout_of(facts, origin, shape).ctas))
+
+
+def check_offsets(facts: FunctionFacts, record: Record, origin: Origin, offsets: list[ast.expr]) -> None:
+    """Raises: NotForTheDataMover when an offset may be negative."""
+    for offset in offsets:
+        if not offset_not_negative(facts, record, offset):
+            raise keep_plain(facts, origin, f"offset `{unparsed(offset)}` may be negative")
+
+
+# Text ----------------------------------------------------------------------------------------------------------------
+
+
+def make_text(
+    writing: Writing, made: ast.Call, given: dict[str, ast.expr], shape: tuple[int, ...], name: str
+) -> Written:
+    """`tdm.make_tensor_descriptor(base, shape, strides, block_shape, layout=...)`."""
+    facts = writing.facts
+    layout = layout_of(facts, made, shape)
+    writing.names.suggest(layout, f"{name}_shared", 1, made.lineno)
+    arguments: list[str] = [writing.emit(a) for a in made.args[:4]]
+    for keyword in made.keywords:
+        if keyword.arg == "shape":
+            arguments.append(f"shape={bounds_text(facts, writing.emit, keyword.value)}")
+        elif keyword.arg != "padding_option":
+            arguments.append(f"{keyword.arg}={writing.emit(keyword.value)}")
+    if len(made.args) > 1:
+        arguments[1] = bounds_text(facts, writing.emit, made.args[1])
+    arguments.append(f"layout={writing.names.spell(layout)}")
+    return call(f"{module(writing.record)}.make_tensor_descriptor", *arguments)
+
+
+def argument_text(
+    facts: FunctionFacts, names: LayoutNames, record: Record, argument: ast.arg, shape: tuple[int, ...], name: str
+) -> str:
+    """The descriptor for the tuple (base, shape, strides) that an argument of the kernel holds."""
+    layout = layout_of(facts, argument, shape)
+    names.suggest(layout, f"{name}_shared", 1, argument.lineno)
+    base, sizes, strides = (f"{argument.arg}[{i}]" for i in range(3))
+    return (
+        f"{argument.arg} = {module(record)}.make_tensor_descriptor({base}, {sizes}, {strides}, "
+        f"block_shape={list(shape)}, layout={names.spell(layout)})"
+    )
+
+
+def bounds_text(facts: FunctionFacts, emit: Emit, node: ast.expr) -> Written:
+    """Sizes or offsets as the data mover takes them: 32-bit integers."""
+    if not isinstance(node, (ast.List, ast.Tuple)):
+        return emit(node)
+    return listed(*(index_text(facts, emit, e) for e in node.elts))
+
+
+def index_text(facts: FunctionFacts, emit: Emit, node: ast.expr) -> Written:
+    fact = facts.fact(node)
+    text = emit(node)
+    wide = isinstance(fact, TensorFact) and fact.dtype in ("int64", "uint64")
+    return method(text, "to", "gl.int32") if wide else text
+
+
+def load_text(writing: Writing, desc: str, offsets: str, layout: Layout, shared: bool) -> Written:
+    """A call that loads a tile. shared: whether several workgroups of a cluster have the same part of it."""
+    tdm = module(writing.record)
+    copy = [f"{tdm}.async_load(desc, offsets, smem)", f"{tdm}.async_wait(0)"]
+    name = "load_shared_tile" if shared else "load_tile"
+    if shared:
+        alone = "# A copy comes to all workgroups that share the tile: each has left this LDS before, and waits for all copies."
+        copy = [alone, "gl.barrier()", *all_workgroups(writing.record), *copy, *all_workgroups(writing.record)]
+    copy_text = "\n    ".join(copy)
+    text = f'''@gluon.jit
+def {name}(desc, offsets, layout: gl.constexpr):
+    """Load a tile through LDS; elements outside of the tensor read as zero."""
+    smem = gl.allocate_shared_memory(desc.dtype, desc.block_shape, desc.layout)
+    {copy_text}
+    return smem.load(layout)
+'''
+    return call(writing.added(Synthesized(name, text)), desc, offsets, writing.names.spell(layout))
+
+
+def store_text(writing: Writing, desc: str, offsets: str, value: str) -> Written:
+    tdm = module(writing.record)
+    text = f'''@gluon.jit
+def store_tile(desc, offsets, value):
+    """Store a tile through LDS; elements outside of the tensor are left out."""
+    smem = gl.allocate_shared_memory(desc.dtype, desc.block_shape, desc.layout, value)
+    {tdm}.async_store(desc, offsets, smem)
+    {tdm}.async_wait(0)
+'''
+    return call(writing.added(Synthesized("store_tile", text)), desc, offsets, value)
+
+
+# Copies of a pipelined loop ------------------------------------------------------------------------------------------
+
+
+def position_text(record: Record, desc: str, offsets: list[str]) -> str:
+    """The descriptor with its tile moved by `offsets` and its bounds shrunk by them."""
+    return f"{module(record)}.update_tensor_descriptor({desc}, add_offsets=[{', '.join(offsets)}], clamp_bounds=True)"
+
+
+def moved_text(record: Record, desc: str, offsets: list[str], condition: Written | None = None) -> str:
+    """The descriptor with its tile moved by `offsets` and its bounds as they are, copying nothing unless `condition`."""
+    predicate = f", pred={condition}" if condition is not None else ""
+    return f"{module(record)}.update_tensor_descriptor({desc}, add_offsets=[{', '.join(offsets)}]{predicate})"
+
+
+def copy_text(
+    record: Record,
+    desc: str,
+    offsets: list[str],
+    slot: str,
+    condition: Written | None = None,
+    barrier: str = "",
+    cache: str = "",
+) -> str:
+    """Issue the copy of the tile at `offsets` into LDS `slot`; under a false `condition` it copies nothing but counts.
+
+    barrier: where each warp arrives once its part has landed. cache: what it says to the caches, a string of Gluon's.
+    """
+    predicate = f", pred={condition}" if condition is not None else ""
+    predicate += f", mbarrier={barrier}" if barrier else ""
+    predicate += f", cache_modifier={cache}" if cache else ""
+    if all(offset == "0" for offset in offsets):
+        return f"{module(record)}.async_load({desc}, dest={slot}{predicate})"
+    return f"{module(record)}.async_load({desc}, [{', '.join(offsets)}], {slot}{predicate})"
+
+
+def prefetch_text(record: Record, desc: str, offsets: list[str], condition: str) -> str:
+    """Ask for the tile at `offsets` in the L2 cache, under `condition`."""
+    return f"{module(record)}.prefetch({desc}, [{', '.join(offsets)}], pred={condition})"
+
+
+def constant_zero(facts: FunctionFacts, node: ast.expr) -> bool:
+    fact = facts.settled(node)
+    return isinstance(fact, ConstFact) and fact.value == 0

@@ -1,0 +1,324 @@
+"""Expressions of a function: the Gluon text of each in the layout that its user wants."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import types
+from collections.abc import Sequence
+from typing import Any
+
+import triton.language as tl
+from triton.experimental.gluon import language as gl
+from triton.runtime.jit import JITCallable
+
+from gluonize.facts.desugar import Promotion
+from gluonize.facts.refusals import refuse
+from gluonize.facts.syntax import ELEMENTWISE_NODES
+from gluonize.gluon.imports import TRITON_LANGUAGE
+from gluonize.gluon.nodes import ElementType
+from gluonize.gluon.written import (
+    Written,
+    attribute,
+    binary,
+    call,
+    converted,
+    form_of,
+    grouped,
+    indexed,
+    keyword,
+    name,
+    operand,
+    tuple_of,
+)
+from gluonize.trace.front.trace import ConstFact, TensorFact, TupleFact
+from gluonize.trace.model.layouts import Layout
+from gluonize.write.accesses import addresses
+from gluonize.write.calls import calls
+from gluonize.write.contracts import contracts
+from gluonize.write.descriptors import descriptors
+from gluonize.write.layouts.demand_walk import DemandWalk
+from gluonize.write.products import invariant, lds_operands
+from gluonize.write.state.variables import WebState
+
+_OPERATORS = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+}
+
+
+class Expressions(DemandWalk):
+    """`emit(node, want)` returns the text for `node` in the layout `want`; demands on variables are noted as they come."""
+
+    def emit(self, node: ast.AST, want: Any = None) -> Written:
+        """The Gluon text for `node`; a tensor comes in layout `want` (None: in whatever layout is at hand)."""
+        fact = self.facts.fact(node)
+        if not (isinstance(fact, TensorFact) and fact.shape):
+            return self.construct(node, want)
+        if isinstance(node, ast.Name):
+            return self.use(node, want)
+        if want is None:
+            want = self.home(node)
+        layout = self.made_in(node, want)
+        text = self.construct(node, layout)
+        return text if layout == want else self.convert(text, want)
+
+    def convert(self, text: Written, layout: Layout) -> Written:
+        return converted(text, self.names.spell(layout))
+
+    def splice(self, node: ast.AST, children: dict[ast.AST, Written], more: Sequence[str] = ()) -> Written:
+        source, edits = self.facts.source, []
+        tight = isinstance(node, (ast.BinOp, ast.Compare, ast.UnaryOp, ast.BoolOp, ast.Attribute))
+        for child, text in children.items():
+            if text == source.of(child):
+                continue
+            in_operation = tight or isinstance(node, ast.Subscript) and child is node.value
+            edits.append((child, operand(text) if in_operation and not text.is_like(child) else text))
+        changed = source.splice(node, edits, [source.appended(node, more)] if more else [])
+        is_open = source.is_open(node, [(child, new.open) for child, new in edits])
+        tuple_like = isinstance(node, ast.Tuple) and source.is_grouped(node)
+        return Written(changed, form_of(node), *children.values(), *more, grouped=tuple_like, open=is_open)
+
+    def construct(self, node: ast.AST, want: Any) -> Written:
+        """Like `emit`, with no conversion around the whole node unless its kind demands one."""
+        if isinstance(node, ast.Name):
+            return self.use(node, want)
+        if isinstance(node, ast.Call):
+            return calls.emit_call(self.site, self.addressing, self.helpers, node, want)
+        if isinstance(node, ast.Attribute):
+            return self.attribute(node, want)
+        if isinstance(node, ast.Subscript):
+            return self.subscript(node, want)
+        if isinstance(node, ast.NamedExpr):
+            return self.named(node, want)
+        if node in self.of_loops.clips:
+            return self.of_loops.clips[node].text(self.writing, want)
+        if isinstance(node, ELEMENTWISE_NODES):
+            return self.elementwise(node, want)
+        if isinstance(node, (ast.Tuple, ast.List)):
+            wants = want if isinstance(want, tuple) else (None,) * len(node.elts)
+            return self.splice(node, {e: self.emit(e, w) for e, w in zip(node.elts, wants)})
+        children = {c: self.emit(c) for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr) and _spanned(c)}
+        if isinstance(node, (ast.JoinedStr, ast.Lambda, ast.Constant)):
+            return self.splice(node, {})
+        return self.splice(node, children)
+
+    def named(self, node: ast.NamedExpr, want: Layout | None) -> Written:
+        """`(x := value)`: the variable has one layout, and what stands around it may want another."""
+        own = self.named_in(node, want)
+        text = self.splice(node, {node.value: self.emit(node.value, own)})
+        return text if want in (None, own) else self.convert(text, want)
+
+    def elementwise(self, node: ast.AST, want: Layout | None) -> Written:
+        fact = self.facts.tensor(node)
+        if (fused := calls.fused_dot(self.site, node, want)) is not None:
+            return fused
+        wants = self.operands_of(node, want)
+        refused = {c: text for c in wants if (text := self.untaken_arm(node, c)) is not None}
+        children = self.writing.texts({c: w for c, w in wants.items() if c not in refused}, fact) | refused
+        if isinstance(node, Promotion):
+            left, right = (operand(children[c]) for c in (node.left, node.right))
+            return binary(left, _OPERATORS[type(node.op)], right)
+        return self.splice(node, children)
+
+    def untaken_arm(self, node: ast.AST, child: ast.expr) -> Written | None:
+        """The refusal that stands for a call in the arm of a conditional expression which this specialization leaves out."""
+        if (
+            not isinstance(node, ast.IfExp)
+            or child is node.test
+            or not isinstance(self.facts.fact(node.test), ConstFact)
+        ):
+            return None
+        if self.facts.taken(child):
+            return None
+        # A pipelined loop fetches the tiles of the other arm.
+        fetched = any(n in self.of_loops.staged or n in self.of_loops.held for n in ast.walk(node))
+        if not fetched and not any(isinstance(n, ast.Call) for n in ast.walk(child)):
+            return None
+        test = self.facts.source.of(node.test)
+        condition = test if child is node.body else contracts.negated(test)
+        return Written(contracts.untranslated(self.facts.frame.fn, child, condition), ast.Call)
+
+    def use(self, node: ast.Name, want: Any) -> Written:
+        if (literal := getattr(node, "literal", None)) is not None:
+            return name(literal)
+        web = self.facts.webs.of_use.get(node)
+        if web is None:
+            if isinstance(node.ctx, ast.Load) and node.id not in self.locals:
+                return name(self.global_name(node))
+            return name(node.id)
+        fact = self.facts.fact(node)
+        if isinstance(fact, TupleFact):
+            return self.tuple_in(name(node.id), self.web_home(web), want)
+        if not (isinstance(fact, TensorFact) and fact.shape):
+            if isinstance(fact, TensorFact) and fact.is_pointer and (split := self.state(web).split) is not None:
+                return grouped(binary(name(split.root), "+", name(addresses.scalar_name(self.fresh, web))))
+            return name(node.id)
+        state, want = self.state(web), self.asked(node, web, want)
+        if state.split:
+            base, offsets = addresses.names_of(self.fresh, self.names, state, want)
+            return grouped(binary(name(base), "+", name(offsets)))
+        if state.cheap:
+            return name(self.variant_name(state, want))
+        if want == state.home:
+            return name(node.id)
+        if web.in_expression:
+            return self.convert(name(node.id), want)
+        if invariant.moved_before(self.facts, self.loops, web):
+            return name(self.names.variant(node.id, want))
+        if invariant.is_row_before_loop(self.facts, self.loops, node, web):
+            return invariant.row_before_loop(self.site, node, want)
+        return lds_operands.moved_through_lds(self.site, web, want, node) or self.convert(name(node.id), want)
+
+    def tuple_in(self, value: Written, homes: Any, want: Any) -> Written:
+        """A variable that is a tuple, with its tensors in the layouts `want`: those that lie elsewhere are moved."""
+        if not isinstance(homes, tuple) or not isinstance(want, tuple) or len(homes) != len(want):
+            return value
+        items = [indexed(value, str(i)) for i in range(len(homes))]
+        moves = [isinstance(to, Layout) and to != home for home, to in zip(homes, want)]
+        parts = [self.convert(item, to) if moved else item for item, to, moved in zip(items, want, moves)]
+        return tuple_of(*parts) if any(moves) else value
+
+    def variant_name(self, state: WebState, layout: Layout) -> str:
+        name = state.web.name
+        return name if self.primary(state) == layout else self.names.variant(name, layout)
+
+    def primary(self, state: WebState) -> Layout:
+        """The variant that keeps the author's name.
+
+        Where a variable is redefined from itself (`x = f(x)`), all its webs agree on it: the new variants are assigned
+        one after the other, and none may overwrite what the next one still reads. A prologue has its own name for them.
+        """
+        if self.redefined.isdisjoint(d.name for d in state.web.definitions):
+            return state.variants[0]
+        same = [
+            s for s in self.states.values() if s.web.name == state.web.name and s.cheap and s.variants and not s.split
+        ]
+        first = min(same, key=lambda s: s.first_use[s.variants[0]])
+        return first.variants[0]
+
+    def global_name(self, node: ast.Name) -> str:
+        name = node.id
+        env = self.facts.frame.fn.__globals__
+        if name in env:
+            value = env[name]
+        else:
+            fact = self.facts.fact(node)
+            value = fact.value if isinstance(fact, ConstFact) else None
+            if value is None or name in (
+                "min",
+                "max",
+                "range",
+                "len",
+                "int",
+                "float",
+                "isinstance",
+                "getattr",
+                "hasattr",
+            ):
+                return name
+            if name in vars(__builtins__) if isinstance(__builtins__, types.ModuleType) else name in __builtins__:
+                return name
+        self.refuse_nvidia(node, value)
+        self.record.globals_needed[name] = (value, self.facts.frame.fn)
+        return name
+
+    def refuse_nvidia(self, node: ast.AST, value: Any) -> None:
+        """Raises for what is written in PTX: the AMD compiler drops that without a message."""
+        module = getattr(value, "__module__", None) or ""
+        if module.startswith("triton.language.extra.cuda"):
+            what = f"`{getattr(value, '__name__', value)}` exists on NVIDIA GPUs only"
+            why = "it is PTX assembly, which the AMD compiler drops without a message"
+            help = "for clocks and ids there are tl.program_id and AMDGCN assembly (tl.inline_asm_elementwise)"
+            if module.endswith("libdevice"):
+                why = "it is a function of NVIDIA's device library, which is not linked for AMD"
+                help = "import libdevice from triton.language.extra: it is the target's own, with most of the same functions"
+            raise refuse(self.facts.frame, node, "nvidia-only", what, why, help)
+
+    def attribute(self, node: ast.Attribute, want: Any) -> Written:
+        if (spelled := self.static_attribute(node)) is not None:
+            return Written(spelled, ast.Attribute if "." in spelled else ast.Name)
+        base = node.value
+        if (spelled := descriptors.attribute(self.facts, self.unit.decided, self.emit, node)) is not None:
+            return spelled
+        if node.attr in ("dtype", "shape") and isinstance(base, ast.Name) and base in self.facts.webs.of_use:
+            if self.facts.tensor(base) is not None and self.state(self.facts.webs.of_use[base]).split is None:
+                # The same in all its layouts: none is asked for.
+                return (
+                    self.site.hole(ElementType(base.id)) if node.attr == "dtype" else attribute(name(base.id), "shape")
+                )
+        if self.facts.tensor(node) is not None:  # x.T and namedtuple or aggregate fields
+            return calls.emit_attribute(self.writing, node, want)
+        if self.facts.tensor(base) is not None and isinstance(base, ast.Name) and base in self.facts.webs.of_use:
+            state = self.state(self.facts.webs.of_use[base])
+            if state.split and not self.rebound(state.split.root):
+                return attribute(name(state.split.root), node.attr)
+        return self.splice(node, {base: self.emit(base)})
+
+    def static_value(self, node: ast.AST) -> Any:
+        """The object that a dotted global name denotes, or None."""
+        if isinstance(node, ast.Name):
+            return self.facts.frame.fn.__globals__.get(node.id) if node.id not in self.locals else None
+        if isinstance(node, ast.Attribute):
+            base = self.static_value(node.value)
+            return getattr(base, node.attr, None) if isinstance(base, (types.ModuleType, type)) else None
+        return None
+
+    def static_attribute(self, node: ast.Attribute) -> str | None:
+        """`tl.float32` -> `gl.float32`: attributes of Triton's language modules that Gluon has too."""
+        base = self.static_value(node.value)
+        if not isinstance(base, types.ModuleType):
+            return None
+        self.refuse_nvidia(node, getattr(base, node.attr, None))
+        module = base.__name__
+        if module in ("triton.language", "triton.language.core", "triton.language.math", "triton.language.standard"):
+            value = getattr(base, node.attr, None)
+            if hasattr(gl, node.attr) and not isinstance(value, types.ModuleType):
+                return f"gl.{node.attr}"
+            if isinstance(value, types.ModuleType):
+                return None
+            self.record.imports.add(TRITON_LANGUAGE)
+            inner = "" if module == "triton.language" else module.removeprefix("triton.language") + "."
+            prefix = "tl." if not inner or hasattr(tl, node.attr) else f"tl{inner}"
+            return f"{prefix}{node.attr}"
+        top = module.partition(".")[0]
+        value = getattr(base, node.attr, None)
+        if top != "triton" and top not in sys.stdlib_module_names and isinstance(value, (JITCallable, tl.constexpr)):
+            if node.attr not in self.locals:  # a function or constant of the user's own package comes along
+                self.record.globals_needed[node.attr] = (value, self.facts.frame.fn)
+                return node.attr
+        return None
+
+    def subscript(self, node: ast.Subscript, want: Any) -> Written:
+        base = self.facts.tensor(node.value)
+        if base is None:
+            fact = self.facts.fact(node.value)
+            if isinstance(fact, TensorFact):  # scalar[None]: a tensor of one element
+                result = self.facts.tensor(node)
+                shape = ", ".join("1" for _ in result.shape)
+                scalar = self.emit(node.value)
+                own = keyword("layout", self.names.spell(want))
+                return call("gl.full", f"[{shape}]", scalar, attribute(scalar, "dtype"), own)
+            text = self.splice(node, {node.value: self.emit(node.value), node.slice: self.emit(node.slice)})
+            if isinstance(fact, TupleFact) and isinstance(want, Layout):
+                homes = self.home(node.value)
+                index = self.facts.fact(node.slice)
+                home = homes[index.value] if homes and isinstance(index, ConstFact) else None
+                if home != want:
+                    return self.convert(text, want)
+            return text
+        return self.splice(node, self.writing.texts(self.subscript_parts(node, want)))
+
+
+def _spanned(node: ast.AST) -> bool:
+    return hasattr(node, "lineno")

@@ -1,0 +1,446 @@
+"""Rewrite one traced function to Gluon: every tensor expression in a known layout, the author's text otherwise.
+
+`FunctionRewriter.emit(node, want)` returns the Gluon expression for `node` in the layout `want`. Demands flow from the
+anchors (stores, dots, reductions...) to the definitions; a definition is emitted once per layout its uses demand where
+it is cheap, else once, with conversions. The demands are found first, by a walk that writes nothing (`demand_walk.py`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from gluonize.decide.layouts.demands import Round
+from gluonize.decide.layouts.names import LayoutNames
+from gluonize.diagnostics import TranslationError
+from gluonize.facts.function import FunctionFacts
+from gluonize.facts.loops.unscaled import unscaled_products
+from gluonize.facts.reading import read_function
+from gluonize.facts.refusals import refuse
+from gluonize.facts.source_text import Edit, SourceText, dedented
+from gluonize.facts.syntax import target_of
+from gluonize.facts.variables.definitions import names_read
+from gluonize.facts.webs import Definition, UnrolledLoop, Web, written_nodes
+from gluonize.gluon.function import GluonFunction, parsed
+from gluonize.gluon.holes import Holes
+from gluonize.gluon.indentation import indented
+from gluonize.gluon.nodes import Named, Node, Read, Slot, Variable, mapped
+from gluonize.gluon.printer import printed
+from gluonize.gluon.written import Written, literal, name
+from gluonize.read.files.moved_lines import file_line
+from gluonize.trace.front.trace import ConstFact, Frame
+from gluonize.trace.model.layouts import Layout
+from gluonize.write.accesses import moving_parameters
+from gluonize.write.accesses.addresses import Addressing
+from gluonize.write.calls import calls, instance_layouts
+from gluonize.write.calls.helpers import Helpers
+from gluonize.write.contracts import contracts
+from gluonize.write.descriptors import host
+from gluonize.write.function import shared_texts
+from gluonize.write.function.assignments import Assignments
+from gluonize.write.function.dead_variants import without_dead_variants
+from gluonize.write.function.written import WrittenFunction
+from gluonize.write.products import invariant
+from gluonize.write.state.edits import Edits
+from gluonize.write.state.fresh_names import FreshNames, LoopNames
+from gluonize.write.state.function_loops import FunctionLoops
+from gluonize.write.state.site import Site, TileRead
+from gluonize.write.state.unit import Record, Unit
+from gluonize.write.state.writing import Writing
+
+# Which parameters of a function the code that ran depends on; one that the translation does not name is fixed in it.
+#
+# `tl.load(p, mask, other=PAD)` with `PAD` 0 needs no `other`: the translation is then right for that value only.
+
+# Arguments that say how to get a result, not which.
+_HINTS = frozenset(
+    ("eviction_policy", "cache_modifier", "num_stages", "loop_unroll_factor", "flatten", "warp_specialize")
+)
+_HINTS |= frozenset(("disallow_acc_multi_buffer", "disable_licm", "max_num_imprecise_acc"))
+
+
+def parameters_read(facts: FunctionFacts, body: list[ast.stmt]) -> set[str]:
+    """Names of parameters in the statements of `body` that ran; hints to the compiler are left out."""
+    arguments = facts.tree.args
+    parameters = {a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
+    found: set[str] = set()
+
+    def visit(node: ast.AST) -> None:
+        if isinstance(node, ast.stmt) and not facts.taken(node):
+            return
+        if isinstance(node, ast.keyword) and node.arg in _HINTS:
+            return
+        if isinstance(node, ast.Name) and node.id in parameters:
+            found.add(node.id)
+        for child in ast.iter_child_nodes(node):
+            visit(child)
+
+    for s in body:
+        visit(s)
+    return found
+
+
+# Constexpr parameters that a translation adds to a function.
+
+
+def with_parameters(source: SourceText, args: ast.arguments, added: Mapping[str, str]) -> Edit:
+    """The edit that adds parameters with their defaults after the author's own, so that launches keep working."""
+    parameters = [*args.posonlyargs, *args.args, *args.kwonlyargs]
+    ends = [source.span(n)[1] for n in [*parameters, *args.defaults, *args.kw_defaults] if n is not None]
+    end = max(ends, default=source.text.index("(") + 1)
+    texts = [f"{name}: gl.constexpr = {default}" for name, default in added.items()]
+    rest, _, more = source.text[end:].partition("\n")
+    comma, rest = rest[:1], rest[1:].strip()
+    if comma == "," and more and (not rest or rest.startswith("#")):
+        # One parameter or more per line, with a trailing comma.
+        at = source.text.index("\n", end)
+        line = source.text[source.text.rfind("\n", 0, end) + 1 : end]
+        indent = line[: len(line) - len(line.lstrip())]
+        return at, at, "".join(f"\n{indent}{text}," for text in texts)
+    return end, end, (", " if ends else "") + ", ".join(texts)
+
+
+MAX_ROUNDS = 40
+
+
+class FunctionRewriter(Assignments):
+    """Rewrites one function of a kernel, whose `facts` these are."""
+
+    def __init__(self, unit: Unit, facts: FunctionFacts, wants: Any = None, argument_homes=None):
+        super().__init__(unit, facts, argument_homes)
+        self.wants = wants
+        self.holes = Holes(facts.source.text)
+        self.names = LayoutNames()
+        self.unscaled = unscaled_products(facts) if unit.decided.choices.asks("maxima", "unscaled") else {}
+        self.begin_round()
+        self.loops: tuple[ast.AST, ...] = ()
+        self.locals = {d.name for w in self.facts.webs.all for d in w.definitions}
+        self.locals |= {x.name for x in self.unscaled.values()} | unit.decided.given_names
+        self.fresh = FreshNames(self.locals)
+        self.of_loops = FunctionLoops()
+        self.pushed: set[ast.AST] = set()  # computed in the wanted layout even where a conversion looks cheaper
+        self.addressing = Addressing(facts, self.state, self.fresh, self.rebound, self.demand, {}, {}, {})
+        self.helpers = Helpers(unit, facts, self.home, self.lies_anywhere, self.reader, self.writer)
+        self.loop_names = LoopNames(self.facts, self.locals, unit.decided.given_names)
+        self.added_parameters: dict[str, str] = {}  # constexpr parameters that the source did not have -> default
+        self.redefined: frozenset[str] = frozenset()  # names with a `x = f(x)`
+
+    def begin_round(self) -> None:
+        """Nothing is used or demanded yet."""
+        self.demanded = Round()
+        for state in self.states.values():
+            state.settle()
+        self.edits = Edits(self.facts.source)
+        self.hoisted: dict[ast.AST, dict[str, str]] = {}  # loop -> variable -> its line before the loop
+        self._site: Site | None = None
+        self.record = Record(self.facts.kernel.target.gluon_module)
+        self.writing = Writing(
+            self.facts,
+            self.unit.decided,
+            self.record,
+            self.names,
+            self.emit,
+            self.splice,
+            self.convert,
+            self.permuted_tile,
+            self.home,
+            self.cheap,
+            self.rebound,
+            self.unscaled,
+        )
+        self.record.obligations |= {o for s in self.states.values() if s.split is not None for o in s.split.assumed}
+
+    def reader(self, frame: Frame, path: tuple[int, ...], argument_homes: dict[str, Any]) -> FunctionRewriter:
+        """Another function of the kernel, to be read where its arguments lie so."""
+        inner = type(self)(self.unit, read_function(self.facts.kernel, frame, path))
+        inner.argument_homes = argument_homes
+        return inner
+
+    def writer(
+        self, frame: Frame, path: tuple[int, ...], wants: Any, argument_homes: dict[str, Any]
+    ) -> FunctionRewriter:
+        """Another function of the kernel, to be written for arguments that lie so."""
+        return type(self)(self.unit, read_function(self.facts.kernel, frame, path), wants, argument_homes)
+
+    def prepare_loops(self) -> None:
+        """Before anything is written: loops that are to be pipelined."""
+
+    def finish_loops(self, statements: list[ast.stmt]) -> None:
+        """When the edits of all loops in `statements` are final: passes over those that are pipelined."""
+
+    @property
+    def site(self) -> Site:
+        """The place that is being written."""
+        known = self._site
+        if known is None or known.loops is not self.loops or known.edits is not self.edits:
+            self._site = known = Site(
+                **vars(self.writing),
+                loops=self.loops,
+                pipelined=not self.of_loops.pipelined.keys().isdisjoint(self.loops),
+                edits=self.edits,
+                hoisted=self.hoisted,
+                fresh=self.fresh,
+                staged=self.of_loops.staged,
+                held=self.of_loops.held,
+                partitioned=self.of_loops.partitioned,
+                state=self.state,
+                web_home=self.web_home,
+                holes=self.holes,
+                reads=self.reads,
+                tile_at_use=self.tile_read_at_use,
+                load_in=self.load_in,
+                demand_more=self.demand_more,
+                is_moved=self.is_moved,
+            )
+        return known
+
+    def load_in(self, load: ast.Call, web: Web, layout: Layout) -> None:
+        """Have `load`, which gives `web` its value, made in `layout`."""
+        self.pushed.add(load)
+        self.settle_home(web, layout)
+
+    def demand_more(self) -> None:
+        """Not all demands are met yet: one more walk is needed."""
+        self.demanded.again = True
+
+    def shown(self, text: str) -> str:
+        """`text` with that of its holes."""
+        return printed(self.holes.code(text))
+
+    def opened(self, text: str) -> str:
+        """`text` with that of its holes, but for places in LDS, which passes have to see."""
+
+        def change(node: Node) -> Node:
+            return Variable(self.holes.put(node)) if isinstance(node, (Read, Slot, Named)) else mapped(node, change)
+
+        return printed(mapped(self.holes.code(text), change))
+
+    def reads(self, node: ast.AST, without: Collection[ast.AST] = ()) -> frozenset[str]:
+        """The variables that `node` reads as rewritten, outside of `without`."""
+        read = names_read(self.facts, node, {*self.of_loops.staged, *self.of_loops.held, *without})
+        held = (self.of_loops.held[n].ring.next for n in ast.walk(node) if n in self.of_loops.held)
+        unscaled = {x.name for n in ast.walk(node) if (x := self.unscaled.get(n)) is not None and n in x.reductions}
+        return frozenset({n.id for n in read if n in self.facts.webs.of_use}.union(held, unscaled))
+
+    def permuted_tile(self, data: ast.expr, order: tuple[int, ...], layout: Layout) -> Written | None:
+        return None
+
+    def tile_read_at_use(self, data: ast.expr) -> TileRead | None:
+        return None
+
+    def rewrite(self) -> WrittenFunction:
+        """The function with placeholders for layouts."""
+        self.prepare_loops()
+        # Names that prepare() made, of tiles ahead, are among them.
+        self.redefined = frozenset(d.name for w in self.facts.webs.all for d in w.definitions if _reads_itself(d))
+        self.find_layouts()
+        self.begin_round()
+        self.written_loops: list[Any] = []  # pipelined loops whose bodies are to be finished
+        first, indent = host.first_line(self.facts), self.facts.source.indent(self.facts.tree.body[-1])
+        self.edits.insert_above(first, host.take_tuples(self.writing), indent)
+        self.edits.insert_above(first, moving_parameters.starts(self.facts, self.state, self.fresh), indent)
+        self.signature()
+        self.block(self.facts.tree.body)
+        instance_layouts.insert(self.site, self.states, self.agreed())
+        if not self.demanded.settled:
+            raise self.unsettled(self.demanded.unforeseen(file_line(self.facts.frame.fn, 1)))
+        self.finish_loops(self.facts.tree.body)
+        self.record.reads = parameters_read(self.facts, self.facts.tree.body)
+        text = self.shown(self.edits.text(0, len(self.facts.source.text)))
+        function = without_dead_variants(parsed(text), self.names.holes)
+        return self.finished(instance_layouts.chosen(self.names, function))
+
+    def find_layouts(self) -> None:
+        """Walk through the function until no use of a variable wants it in a layout that was not known."""
+        for _ in range(MAX_ROUNDS):
+            self.begin_round()
+            self.ask_block(self.facts.tree.body)
+            if self.demanded.settled:
+                return
+        raise self.unsettled(self.demanded.contradiction(file_line(self.facts.frame.fn, 1)))
+
+    def unsettled(self, why: str) -> TranslationError:
+        """Refuses a function whose variables have no layouts that serve all uses."""
+        what = f"layouts of `{self.facts.frame.fn.__name__}` do not settle"
+        help = "give the variable another name for one of the uses, and please report it"
+        return refuse(self.facts.frame, self.facts.tree, "layout-fixpoint", what, why, help)
+
+    def agreed(self) -> set[Layout]:
+        """The layouts that this function and the helpers it calls agree on with their callers."""
+        helpers = [self.unit.helper_versions[i] for i in self.record.helpers]
+        own = instance_layouts.agreed(self.argument_homes, self.wants, self.states)
+        return own.union(*(instance_layouts.agreed(h.argument_homes, h.wants, h.states) for h in helpers))
+
+    def finished(self, function: GluonFunction) -> WrittenFunction:
+        """What is read of the work afterwards."""
+        return WrittenFunction(
+            self.facts,
+            self.unit.decided,
+            function,
+            self.record,
+            self.names,
+            self.wants,
+            self.argument_homes,
+            self.locals,
+            self.added_parameters,
+            self.states,
+            self.state,
+            self.home,
+            self.addressing,
+            self.of_loops,
+        )
+
+    def signature(self) -> None:
+        args = self.facts.tree.args
+        for arg in [*args.args, *args.kwonlyargs]:
+            if arg.annotation is not None:
+                self.edits.replace(arg.annotation, self.emit(arg.annotation))
+        for default in [*args.defaults, *(d for d in args.kw_defaults if d is not None)]:
+            self.edits.replace(default, self.emit(default))
+        if self.facts.tree.returns is not None:
+            self.edits.replace(self.facts.tree.returns, self.emit(self.facts.tree.returns))
+        if self.added_parameters:
+            self.edits.append(with_parameters(self.facts.source, self.facts.tree.args, self.added_parameters))
+
+    def block(self, statements: list[ast.stmt], condition: str = "") -> None:
+        """The statements of one block, which runs under the compile-time `condition` if there is one."""
+        reached = max((i + 1 for i, s in enumerate(statements) if self.facts.taken(s)), default=0)
+        if reached < len(statements):
+            self.unreached(statements[reached:], condition if not reached else self.left(statements[reached - 1]))
+        for i, statement in reversed(list(enumerate(statements[:reached]))):
+            if statement in self.of_loops.dropped:
+                self.drop(statement, all(s in self.of_loops.dropped for s in statements[:i]))
+            else:
+                self.statement(statement)
+
+    def drop(self, s: ast.stmt, leads: bool) -> None:
+        """Leave out the lines of `s`; leads: nothing before it in its block is left."""
+        start, end = self.facts.source.starts[s.lineno - 1], self.facts.source.line_end(s)
+        self.edits.append((start, end + 1, "") if leads else (start - 1, end, ""))
+
+    def unreached(self, statements: list[ast.stmt], condition: str) -> None:
+        """The rest of a block that this specialization does not run: compiling it is an error that says so."""
+        start, end = self.facts.source.span(statements[0])[0], self.facts.source.span(statements[-1])[1]
+        text = contracts.untranslated(self.facts.frame.fn, statements[0], condition)
+        if self.facts.source.text.startswith("elif", start):
+            text = f"else:\n{self.facts.source.indent(statements[0])}    {text}"
+        self.edits.append((start, end, text))
+
+    def left(self, s: ast.stmt) -> str:
+        """The condition for not having left the block in the compile-time conditional `s`."""
+        if not (isinstance(s, ast.If) and isinstance(fact := self.facts.fact(s.test), ConstFact)):
+            return ""
+        return contracts.negated(self.facts.source.of(s.test)) if fact.value else self.facts.source.of(s.test)
+
+    def statement_text(self, s: ast.stmt) -> str:
+        """The text of a statement of a loop's producer, which stands elsewhere."""
+        outer, self.edits = self.edits, Edits(self.facts.source)
+        self.plain_statement(s)
+        start, end = self.facts.source.span(s)
+        target = target_of(s)
+        if not any(a <= start for a, _, _ in self.edits):
+            self.edits.replace(target, target.id)
+        made, self.edits = self.edits.text(start, end), outer
+        return made
+
+    def statement(self, s: ast.stmt) -> None:
+        self.plain_statement(s)
+
+    def plain_statement(self, s: ast.stmt) -> None:
+        if not self.facts.taken(s):
+            self.untaken(s)
+        elif isinstance(s, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            self.assignment(s)
+        elif isinstance(s, ast.If):
+            self.conditional(s)
+        elif isinstance(s, ast.For):
+            self.for_loop(s)
+        elif isinstance(s, ast.While):
+            self.loops = (*self.loops, s)
+            self.block(s.body)
+            self.edits.replace(s.test, self.emit(s.test))
+            self.loops = self.loops[:-1]
+        elif isinstance(s, ast.Return):
+            if s.value is not None:
+                self.return_statement(s)
+        elif isinstance(s, ast.Expr):
+            if not isinstance(s.value, ast.Constant):
+                self.edits.replace(
+                    s.value, calls.emit_statement_call(self.site, self.addressing, self.helpers, s.value)
+                )
+        elif isinstance(s, ast.Assert):
+            self.edits.replace(s.test, self.emit(s.test))
+        elif isinstance(s, ast.With):
+            self.block(s.body)
+        elif not isinstance(s, (ast.Pass, ast.Import, ast.ImportFrom, ast.Global)):
+            raise refuse(self.facts.frame, s, "statement", f"statement `{type(s).__name__}` is not translated")
+
+    def untaken(self, s: ast.stmt) -> None:
+        """Code that this specialization does not reach: names are translated, layouts are unknown."""
+        for node in ast.walk(s):
+            if isinstance(node, ast.Attribute) and (text := self.static_attribute(node)) is not None:
+                self.edits.replace(node, text)
+
+    def conditional(self, s: ast.If) -> None:
+        test = self.facts.source.of(s.test)
+        self.block(s.orelse, contracts.negated(test))
+        self.block(s.body, test)
+        if self.facts.fact(s.test) is not None:
+            self.edits.replace(s.test, self.emit(s.test))
+        edits = self.edits if self.site.pipelined else self.edits.last  # passes over a loop rewrite what is in it
+        edits.extend(contracts.missing_side(self.facts, self.of_loops.statements, s))
+
+    def unrolled_loop(self, s: UnrolledLoop) -> None:
+        """One body after the other; a loop again where its shapes change and its text does not."""
+        body = shared_texts.one_body(self.unit, self.unrolled_bodies(s, s.target.id))
+        if body is not None:
+            indent = self.facts.source.indent(s)
+            self.edits.replace(
+                s,
+                f"for {s.target.id} in {calls.emit_iterator(self.writing, s.iter)}:\n{indented([body], indent + '    ')}",
+            )
+            return
+        note = f"# {self.facts.source.text[self.facts.source.span(s)[0]:self.facts.source.span(s.iter)[1]]}, written out: {s.why}"
+        self.edits.replace(s, note + "\n" + indented(self.unrolled_bodies(s), self.facts.source.indent(s)))
+
+    def unrolled_bodies(self, s: UnrolledLoop, index: str | None = None) -> list[str]:
+        """The text of each iteration's body, in which the loop's variable stands as `index`, or as its value."""
+        outer, start, end = (
+            self.edits,
+            self.facts.source.starts[s.body[0].lineno - 1],
+            self.facts.source.span(s.body[-1])[1],
+        )
+        texts = []
+        for body, value in reversed(list(zip(s.bodies, s.values))):
+            for node in (n for statement in body for n in written_nodes(statement) if isinstance(n, ast.Name)):
+                if node.id == s.target.id:
+                    node.literal = name(index) if index else literal(value)
+            self.edits = Edits(self.facts.source)
+            self.block(body)
+            self.finish_loops(body)
+            lines = self.opened(self.edits.text(start, end)).split("\n")
+            texts.append("\n".join(dedented(line, s.body[0].col_offset) for line in lines))
+        self.edits = outer
+        return texts[::-1]
+
+    def for_loop(self, s: ast.For) -> None:
+        if isinstance(s, UnrolledLoop):
+            return self.unrolled_loop(s)
+        self.loops = (*self.loops, s)
+        self.block(s.body)
+        self.loops = self.loops[:-1]
+        self.edits.replace(s.iter, calls.emit_iterator(self.writing, s.iter))
+        if lines := invariant.lines_before(self.hoisted, s):
+            at, indent = self.facts.source.offset(self.facts.source.first_line(s), 0), self.facts.source.indent(s)
+            self.edits.append((at, at, "".join(f"{indent}{line}\n" for line in lines)))
+
+    def return_statement(self, s: ast.Return) -> None:
+        self.edits.replace(s.value, self.emit(s.value, self.returned(s)))
+
+
+def _reads_itself(d: Definition) -> bool:
+    """Whether a definition is `x = f(x)`; what is augmented is the same variable on both sides."""
+    if d.value is None or d.augmented:
+        return False
+    return any(isinstance(n, ast.Name) and n.id == d.name for n in ast.walk(d.value))

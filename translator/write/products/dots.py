@@ -1,0 +1,224 @@
+"""`tl.dot` as matrix instructions: MFMA on CDNA3/4, WMMA on RDNA and CDNA5, FMA where there is no instruction.
+
+The instruction, the warp arrangement and the operand layouts are Triton's own choice for the target, read back from
+its passes; what differs is written down here with its reason.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from gluonize.decide.layouts.names import LayoutNames
+from gluonize.facts import callees
+from gluonize.facts.function import FunctionFacts
+from gluonize.facts.products.products import DTYPE, ELEMENT, DotPlan
+from gluonize.facts.refusals import refuse
+from gluonize.gluon.imports import Import
+from gluonize.gluon.nodes import Named, Operand, Product, Read, Slot, beside, walk
+from gluonize.gluon.written import Does, Written, call, keyword, method, name as variable
+from gluonize.trace.front.trace import TensorFact
+from gluonize.trace.model.elements import bits_of
+from gluonize.trace.model.layouts import Blocked, Layout, Mfma, Wmma
+from gluonize.write.products import fp8, invariant, moved_once
+from gluonize.write.state import shapes
+from gluonize.write.state.relations import Wants
+from gluonize.write.state.site import Site
+from gluonize.write.state.unit import Synthesized
+from gluonize.write.state.writing import Writing, added
+
+_TRITON = {"f16": "fp16", "f32": "fp32"}  # what operands are widened to
+SCALED_FORMAT = {"fp8e4nv": "e4m3", "fp8e5": "e5m2"}
+# Gluon's mfma has no precision; the operation under it has one.
+_MFMA_TF32 = '''@builtin
+def mfma_tf32(a, b, acc, _semantic=None):
+    """`mfma` of fp32 operands in the precision that `tl.dot` has here unless it is told otherwise: TF32."""
+    product = _semantic.dot(a, b, acc, input_precision="tf32", max_num_imprecise_acc=None, out_dtype=acc.dtype)
+    return gl.tensor(product.handle, acc.type)
+'''
+
+# Which of the instructions a product has follows from its layout: the scaled one is deeper.
+_MULTIPLY_FP8 = '''@gluon.jit
+def multiply_fp8(a, b, a_format: gl.constexpr, b_format: gl.constexpr, acc):
+    """`acc` with the product of `a` and `b`, by the instruction for scaled operands where the layout has its depth."""
+    depth: gl.constexpr = acc.type.layout.instr_shape[2]
+    if depth >= 64:
+        return {module}.mfma_scaled(a, None, a_format, b, None, b_format, acc)
+    else:
+        return {module}.mfma(a, b, acc)
+'''
+
+
+def emit_dot(
+    site: Site,
+    node: ast.Call,
+    want: Layout | None,
+    accumulator: ast.expr | None = None,
+    accumulator_text: str | None = None,
+) -> Written:
+    plan = DotPlan(site.facts, node)
+    fa, fb = site.facts.tensor(plan.a), site.facts.tensor(plan.b)
+    if accumulator_text is None:
+        accumulator = accumulator or _given_accumulator(site.facts, plan)
+    _suggest_names(site.facts, site.names, plan)
+    acc_dtype = ELEMENT[plan.acc_element]
+    result_dtype = DTYPE[plan.fact.dtype]
+    if accumulator is not None:
+        acc = site.emit(accumulator, plan.result)
+        if DTYPE[site.facts.fact(accumulator).dtype] != acc_dtype:
+            acc = method(acc, "to", f"gl.{acc_dtype}")
+    elif accumulator_text is not None:
+        acc = variable(accumulator_text)
+        acc = acc if want == plan.result else site.convert(acc, plan.result)
+        if result_dtype != acc_dtype:
+            acc = method(acc, "to", f"gl.{acc_dtype}")
+    else:
+        shape = shapes.shape_text(site.facts, site.emit, site.rebound, plan.node)
+        acc = call("gl.zeros", shape, f"gl.{acc_dtype}", keyword("layout", site.names.spell(plan.result)))
+    a = _operand(site, plan.a, fa, plan.a_element, plan.a_layout, node)
+    b = _operand(site, plan.b, fb, plan.b_element, plan.b_layout, node)
+    text = _instruction(site, plan, fa, fb, a, b, acc)
+    if result_dtype != acc_dtype:
+        text = method(text, "to", f"gl.{result_dtype}")
+    return text if want is None or want == plan.result else site.convert(text, want)
+
+
+def _given_accumulator(facts: FunctionFacts, plan: DotPlan) -> ast.expr | None:
+    given = plan.given.get("acc")
+    return given if callees.is_given(facts, given) else None
+
+
+def dot_wants(site: Site, node: ast.Call, accumulator: ast.expr | None = None, in_place: bool = False) -> Wants:
+    """In which layouts a product wants its accumulator, which it may be added to in place, and its operands."""
+    plan = DotPlan(site.facts, node)
+    wants: Wants = {}
+    if not in_place and (acc := accumulator or _given_accumulator(site.facts, plan)) is not None:
+        wants[acc] = plan.result
+    for operand, element, layout in ((plan.a, plan.a_element, plan.a_layout), (plan.b, plan.b_element, plan.b_layout)):
+        wants |= operand_wants(site, operand, element, layout, node)
+    return wants
+
+
+def operand_wants(site: Site, node: ast.expr, element: str, layout: Layout, dot: ast.Call) -> Wants:
+    """In which layout the instruction wants what its operand is made of."""
+    if DTYPE.get(site.facts.tensor(node).dtype) != ELEMENT[element]:
+        return {node: layout if site.cheap(node) else site.home(node)}
+    before = invariant.unchanging_operand(site, node, layout, DTYPE)
+    return {before[0]: None} if before is not None else moved_once.wants(site, node, layout, dot)
+
+
+def _operand(site: Site, node: ast.expr, fact: TensorFact, element: str, layout: Layout, dot: ast.Call) -> Written:
+    """The operand in the instruction's dtype and layout."""
+    if DTYPE.get(fact.dtype) == ELEMENT[element]:
+        before = invariant.operand_before_loop(site, node, layout, DTYPE)
+        return before or moved_once.moved_operand(site, node, layout, dot)
+    home = operand_wants(site, node, element, layout, dot)[node]
+    text = fp8.cast(site, site.emit(node, home), fact.dtype, _TRITON.get(element, ""), f"gl.{ELEMENT[element]}")
+    return text if home == layout else site.convert(text, layout)
+
+
+def _instruction(site: Site, plan: DotPlan, fa, fb, a: Written, b: Written, acc: Written) -> Written:
+    moves = acc.does & (Does.CONVERTS | Does.READS)  # itself, or operands of the product that it is
+    given: str = acc
+    if moves and not (a.is_name and b.is_name):
+        # Keywords are evaluated first: operands read before would be held across the barriers of the move.
+        given = keyword("acc", acc)
+    if isinstance(plan.result, Blocked):
+        if a.does & b.does & Does.READS and _held(site.facts, plan, 1) < _held(site.facts, plan, 0):
+            # What is read first is held across the barriers of the other read.
+            return call("gl.dot_fma", keyword("acc", acc), keyword("b", b), keyword("a", a))
+        return call("gl.dot_fma", a, b, given)
+    pinned = registers(site, plan.result)
+    filled = a.does & b.does & Does.FILLS
+    a, b = (_hole(site, node, text) for node, text in ((plan.a, a), (plan.b, b)))
+    if site.facts.kernel.loose and _is_scaled_for_some_sizes(site.facts, plan, fa, fb) and not pinned:
+        text = _MULTIPLY_FP8.format(module=site.record.amd(site.facts.kernel.dot_module))
+        name = added(site.facts, site.record, Synthesized("multiply_fp8", text))
+        formats = (f'"{SCALED_FORMAT[f.dtype]}"' for f in (fa, fb))
+        return _product(site, plan, call(name, a, b, *formats, given))
+    if plan.scaled:
+        if not site.facts.kernel.target.has_scaled_dots:
+            raise refuse(site.facts.frame, plan.node, "dot-scaled", "no scaled matrix instruction on this target")
+        module = site.record.amd(site.facts.kernel.dot_module)
+        name = "mfma_scaled" if isinstance(plan.result, Mfma) else "wmma_scaled"
+        formats = [SCALED_FORMAT[f.dtype] for f in (fa, fb)]
+        arguments = (a, "None", f'"{formats[0]}"', b, "None", f'"{formats[1]}"', given, *pinned)
+        return _product(site, plan, call(f"{module}.{name}", *arguments))
+    if plan.tf32:
+        site.record.imports.add(Import("triton.language.core", "builtin"))
+        return call(added(site.facts, site.record, Synthesized("mfma_tf32", _MFMA_TF32)), a, b, given)
+    module = site.record.amd(site.facts.kernel.dot_module)
+    name = "mfma" if isinstance(plan.result, Mfma) else "wmma"
+    if filled and _tiles(site.facts, plan, 1) < _tiles(site.facts, plan, 0):
+        # What is read first is held across the barriers of the other read.
+        return _product(site, plan, call(f"{module}.{name}", a, keyword("acc", acc), keyword("b", b), *pinned))
+    return _product(site, plan, call(f"{module}.{name}", a, b, given, *pinned))
+
+
+def _is_scaled_for_some_sizes(facts: FunctionFacts, plan: DotPlan, fa: TensorFact, fb: TensorFact) -> bool:
+    fp8 = fa.dtype in SCALED_FORMAT and fb.dtype in SCALED_FORMAT
+    return fp8 and isinstance(plan.result, Mfma) and facts.kernel.target.has_scaled_dots
+
+
+def registers(writing: Writing, result: Layout) -> tuple[Written, ...]:
+    """The argument of a matrix instruction that says in which registers its accumulator is; none where the compiler decides."""
+    value = writing.decided.choices.value("accumulator-registers", writing.facts.kernel.target)
+    if value == "compiler" or not isinstance(result, Mfma):
+        return ()
+    return (keyword("cd_regclass", f'"{value[0]}"'),)
+
+
+def _hole(site: Site, node: ast.expr, text: Written) -> Written:
+    """An operand, which is the text `text`; its stem is the variable under casts and transposes, or the ring it is read from."""
+    if not site.pipelined:
+        return text
+    code, stem = site.holes.code(text), node
+    while not isinstance(stem, ast.Name):
+        stem = callees.cast_of(site.facts, stem) or callees.transposed_by(site.facts, stem)
+        if stem is None:
+            break
+    read = next((n for n in walk(code) if isinstance(n, Read)), None)
+    place = next((n for n in walk(read) if isinstance(n, (Slot, Named))), None)
+    own = place.ring if isinstance(place, Slot) else place.name if place is not None else ""
+    return site.hole(
+        Operand(code, own or (stem.id if stem is not None else "dot"), beside(site.reads(node), code)), text
+    )
+
+
+def _product(site: Site, plan: DotPlan, text: Written) -> Written:
+    if not site.pipelined:
+        return text
+    return site.hole(Product(site.holes.code(text), site.reads(plan.node, (plan.a, plan.b))), text)
+
+
+def _tiles(facts: FunctionFacts, plan: DotPlan, which: int) -> int:
+    """Rows or columns of tiles that a warp holds of an operand, on RDNA, where two operands fill the registers; else 0."""
+    if not isinstance(plan.result, Wmma) or not facts.kernel.target.has_few_registers:
+        return 0
+    dim = plan.result.rank - 2 + which
+    warps = 2 ** sum(bool(base[dim]) for base in plan.result.warp_bases)
+    return max(1, facts.tensor((plan.a, plan.b)[which]).shape[dim] // plan.result.instr_shape[which] // warps)
+
+
+def _held(facts: FunctionFacts, plan: DotPlan, which: int) -> int:
+    """Bits of an operand of a multiply-add that a lane holds: whole rows or columns, in the type that they are read in."""
+    node, layout = (plan.a, plan.b)[which], plan.result
+    shape = facts.tensor(node).shape
+    along = len(shape) - 1 - which
+    held = 1
+    for d, size in enumerate(shape):
+        spread = layout.threads_per_warp[d] * layout.warps_per_cta[d]
+        held *= size if d == along else max(layout.size_per_thread[d], size // spread)
+    while (inner := callees.cast_of(facts, node)) is not None:
+        node = inner
+    return held * bits_of(facts.tensor(node).dtype)
+
+
+def _suggest_names(facts: FunctionFacts, names: LayoutNames, plan: DotPlan) -> None:
+    kind = "dot" if isinstance(plan.result, Blocked) else "mma" if isinstance(plan.result, Mfma) else "wmma"
+    names.suggest(plan.result, kind, 1, plan.node.lineno)
+    for node, layout in ((plan.a, plan.a_layout), (plan.b, plan.b_layout)):
+        inner = node
+        while isinstance(inner, (ast.Call, ast.Attribute)):
+            inner = inner.func if isinstance(inner, ast.Call) else inner.value
+        if isinstance(inner, ast.Name) and facts.tensor(inner) is not None:
+            names.suggest(layout, f"{inner.id.lower()}_operand", 1, plan.node.lineno)

@@ -1,0 +1,1 @@
+"""The numbers of programs: dealt anew, or several to one program."""

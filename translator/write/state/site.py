@@ -1,0 +1,71 @@
+"""One place of a function while it is written: what those need who write matrix products, their operands, and tiles in LDS."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from gluonize.facts.webs import Web
+from gluonize.gluon.holes import Holes
+from gluonize.gluon.nodes import Node, Place, Read
+from gluonize.gluon.printer import written
+from gluonize.gluon.written import Does, Written
+from gluonize.trace.model.layouts import Layout
+from gluonize.write.state.edits import Edits
+from gluonize.write.state.fresh_names import FreshNames
+from gluonize.write.state.writing import StateOf, Writing
+
+
+class TileRead(Protocol):
+    """How a tile in LDS is read; tile: where it lies, by default its slot."""
+
+    def text(self, site: Site, layout: Layout, tile: Place | None = None) -> Written: ...
+
+
+class Reads(Protocol):
+    """The variables that an expression reads as rewritten, outside of `without`."""
+
+    def __call__(self, node: ast.AST, without: Collection[ast.AST] = ()) -> frozenset[str]: ...
+
+
+@dataclass(frozen=True)
+class Site(Writing):
+    """A place between the statements of a function while it is written, or walked through before.
+
+    loops: those around it, the outermost first; pipelined: whether one of them is software-pipelined. edits: of the block that is
+    written. hoisted: loop -> variable -> its line before the loop. staged, held: loads
+    whose tiles are read from LDS, and those whose tiles wait in registers. partitioned: some loop is split between warps. holes, reads: of
+    passes over pipelined loops. tile_at_use: a tile that is read where it is used, None for other values. load_in: has the load of
+    a variable made in a layout. demand_more: one more walk is needed.
+    is_moved: whether a chain of casts and transposes of a variable, wanted in a layout, moves it.
+    """
+
+    loops: tuple[ast.AST, ...]
+    pipelined: bool
+    edits: Edits
+    hoisted: dict[ast.AST, dict[str, str]]
+    fresh: FreshNames
+    staged: Mapping[ast.Call, Any]
+    held: Mapping[ast.Call, Any]
+    partitioned: bool
+    state: StateOf
+    web_home: Callable[[Web], Any]
+    holes: Holes
+    reads: Reads
+    tile_at_use: Callable[[ast.expr], TileRead | None]
+    load_in: Callable[[ast.Call, Web, Layout], None]
+    demand_more: Callable[[], None]
+    is_moved: Callable[[ast.expr, Layout], bool]
+
+    def hole(self, node: Node, *parts: str) -> Written:
+        """What stands for `node` in text: a hole in pipelined loops, which passes look into; else its own text.
+
+        parts: what else is known of the texts that it is made of.
+        """
+        does = Does.READS if isinstance(node, Read) and not node.relaxed else Does.NOTHING
+        if self.pipelined:
+            return Written(self.holes.put(node), ast.Call, *parts, does=does)
+        text = written(node)
+        return Written(text, text.form, *parts, does=does)
