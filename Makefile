@@ -73,9 +73,13 @@ docs: $(STAMP)
 	$(BIN)/python -m mkdocs build --strict --quiet
 	@echo 'the site is in build/site: open build/site/index.html'
 
+# The tree as it is installed: the rules lie within the package.
+INSTALLED := build/installed
+
 .PHONY: imports
 imports: $(STAMP)
-	$(BIN)/lint-imports --no-cache
+	@rm -rf $(INSTALLED) && mkdir -p $(INSTALLED) && cp -r translator $(INSTALLED)/gluonize && cp -r rules $(INSTALLED)/gluonize/rules
+	PYTHONPATH=$(INSTALLED) $(BIN)/lint-imports --no-cache
 
 .PHONY: lint
 lint: $(STAMP) imports

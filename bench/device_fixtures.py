@@ -255,7 +255,7 @@ def _planted(results: list[dict], sanitized: bool) -> dict[str, dict]:
 
 def _runner():
     """The runner as a module, without the package around it: nothing but numpy is needed."""
-    sys.path.insert(0, str(ROOT / "translator" / "device"))
+    sys.path.insert(0, str(ROOT / "translator" / "judge" / "device"))
     import runner
 
     return runner

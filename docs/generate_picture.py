@@ -36,12 +36,12 @@ def layers() -> list[list[str]]:
 
 
 def _modules(folder: str) -> dict[Path, ast.Module]:
-    return {path: ast.parse(path.read_text()) for path in sorted((ROOT / "translator" / folder).glob("*.py"))}
+    return {path: ast.parse(path.read_text()) for path in sorted((ROOT / "translator" / folder).rglob("*.py"))}
 
 
 def _imports(tree: ast.Module) -> list[tuple[str, str]]:
     """(folder, name) of what a module imports from folders of the translator."""
-    found = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and (n.module or "").startswith("translator.")]
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and (n.module or "").startswith("gluonize.")]
     return [(n.module.split(".")[1], alias.name) for n in found for alias in n.names]
 
 

@@ -47,7 +47,7 @@ def found_by(finder: str, folder: Path) -> str:
 
 def is_found(row: tuple, folder: Path) -> bool:
     module, before, after, finder = row
-    with planted(f"translator.{module}", before, after):
+    with planted(f"gluonize.{module}", before, after):
         try:
             return bool(found_by(finder, folder))
         except (AssertionError, KeyError, ValueError, ZeroDivisionError, RecursionError):

@@ -28,7 +28,18 @@ def distributions(tmp_path_factory):
         pytest.skip("the module build is not installed; it is one of the dev dependencies")
     tree = tmp_path_factory.mktemp("tree")
     for name in run(
-        "git", "-C", ROOT, "ls-files", "-z", "--", "translator", "rules", "pyproject.toml", "README.md", "LICENSE"
+        "git",
+        "-C",
+        ROOT,
+        "ls-files",
+        "-z",
+        "--",
+        "translator",
+        "rules",
+        "setup.py",
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
     ).split("\0"):
         if name and (ROOT / name).is_file():
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
@@ -44,7 +55,8 @@ def test_both_hold_the_same_files(distributions):
     wheel, source = distributions
     tracked = {name for name in run("git", "-C", ROOT, "ls-files", "--", "translator", "rules").split()}
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    assert packed == tracked
+    installed = {name if name.startswith("rules/") else name.removeprefix("translator/") for name in tracked}
+    assert packed == {f"gluonize/{name}" for name in installed}
     with tarfile.open(source) as file:
         assert tracked <= {name.partition("/")[2] for name in file.getnames()}
 
@@ -66,7 +78,7 @@ def test_they_run_where_nothing_else_is_installed(distributions, tmp_path):
             return run(binaries / "gluonize", *words, cwd=tmp_path, env=environment)
 
         where = run(
-            binaries / "python", "-c", "import translator; print(translator.__file__)", cwd=tmp_path, env=environment
+            binaries / "python", "-c", "import gluonize; print(gluonize.__file__)", cwd=tmp_path, env=environment
         )
         assert where.startswith(str(tmp_path / "venv"))
         assert "translate" in gluonize("--help")

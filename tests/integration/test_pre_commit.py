@@ -32,7 +32,7 @@ class Repository:
         self.folder = folder
         (folder / "bin").mkdir()
         executable = folder / "bin" / "gluonize"
-        executable.write_text(f'#!/bin/sh\nexec {sys.executable} -m gluonize.cli "$@"\n')
+        executable.write_text(f'#!/bin/sh\nexec {sys.executable} -m gluonize.product.cli "$@"\n')
         executable.chmod(0o755)
         self.environment = {
             **os.environ,

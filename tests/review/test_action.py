@@ -101,7 +101,7 @@ def pull_request(tmp_path_factory):
         (base / folder).mkdir(parents=True)
     record = 'for word in "$@"; do printf "%s " "$word"; done >> "$RECORD"; echo >> "$RECORD"\n'
     scripts = {
-        "gluonize": f'exec {sys.executable} -m gluonize.cli "$@"\n',
+        "gluonize": f'exec {sys.executable} -m gluonize.product.cli "$@"\n',
         "python": f'printf "python " >> "$RECORD"\n{record}',
         "gh": f'printf "gh " >> "$RECORD"\n{record}',
     }

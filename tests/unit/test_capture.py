@@ -253,6 +253,29 @@ def test_assertions_of_tests_do_not_end_them_where_nothing_is_computed(tmp_path,
     assert [spec.kernel for spec in read_launches(str(tmp_path / "launches.json"))] == expected
 
 
+def test_a_program_has_its_own_packages_whatever_they_are_called(tmp_path):
+    """`rules` and `translator` are folders of gluonize's repository, and names that a user's repository may have too."""
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "__init__.py").write_text("SIZE = 300\n")
+    (tmp_path / "translator.py").write_text("GRID = (2,)\n")
+    program = """
+    import triton
+    import triton.language as tl
+    from rules import SIZE
+    from translator import GRID
+
+    @triton.jit
+    def count(n, BLOCK: tl.constexpr):
+        tl.arange(0, BLOCK)
+
+    count[GRID](SIZE, BLOCK=64)
+    """
+    done = capture(tmp_path, program=textwrap.dedent(program))
+    assert done.returncode == 0, done.stderr
+    (launch,) = read_launches(str(tmp_path / "launches.json"))
+    assert launch.grid[0] == 2 and launch.values["n"] == 300
+
+
 def test_nothing_launched(tmp_path):
     done = capture(tmp_path, program="print('hello')\n")
     assert done.returncode == 1 and "no Triton kernel was launched" in done.stderr

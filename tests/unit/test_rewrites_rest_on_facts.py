@@ -18,7 +18,7 @@ ROOT = Path(gluonize.__file__).parent
 FIXTURES = ROOT.parent / "fixtures"
 # What is written because offsets fit, are not negative, or tiles past the end do no harm.
 RESTING = re.compile(r"buffer_(?:load|store|atomic)|\.async_(?:load|store|gather|scatter)\(|buffer_load_to_shared")
-BACK = ("rewrite", "pipeline", "memory", "layout", "choices")
+BACK = ("write", "loops", "decide", "output")
 # Functions that only write the text: who calls them has written down what it rests on.
 TEXT = {
     "loops/loop/loop.py:tile_copies": "loops/copies/producer.py:_text",

@@ -18,6 +18,8 @@ import numpy as np
 from gluonize.judge.device.bundles.expected import ExpectedTensor
 from gluonize.judge.device.runner import FORMAT
 
+FOLDER = Path(__file__).parent.parent  # of the runner
+
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that zip knows: a bundle has no time of its own
 CLUSTERS_CANNOT_SHOW = "multicast copies: each workgroup of a cluster copies for itself"
 CANNOT_SHOW = {
@@ -98,8 +100,8 @@ def write_bundle(
         "notes": list(notes),
         "provenance": provenance,
     }
-    runner = (Path(__file__).parent / "runner.py").read_bytes()
-    files["gpu_driver.py"] = (Path(__file__).parent / "gpu_driver.py").read_bytes()
+    runner = (FOLDER / "runner.py").read_bytes()
+    files["gpu_driver.py"] = (FOLDER / "gpu_driver.py").read_bytes()
     manifest["provenance"] = provenance | {
         "runner": sha256(runner),
         "files": {name: sha256(files[name]) for name in sorted(files)},

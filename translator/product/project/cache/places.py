@@ -7,6 +7,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+# The package's own folder.
+PACKAGE = Path(__file__).resolve().parents[3]
 # Characters of Unicode's private use area: no path and no source has them.
 _OPEN, _CLOSE = "\ue000", "\ue001"
 
@@ -20,7 +22,7 @@ class Places:
     @classmethod
     def here(cls) -> Places:
         """The working folder, gluonize, and the Python that runs it; a folder near the root has no name of its own."""
-        found = {os.getcwd(): "work", str(Path(__file__).resolve().parents[2]): "gluonize"}
+        found = {os.getcwd(): "work", str(PACKAGE.parent): "gluonize"}
         found |= {sys.prefix: "python", sys.base_prefix: "base"} | found
         named = [(folder, f"{_OPEN}{name}{_CLOSE}") for folder, name in found.items() if folder.count(os.sep) > 1]
         return cls(tuple(sorted(named, key=lambda item: -len(item[0]))))

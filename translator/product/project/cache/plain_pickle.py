@@ -6,7 +6,7 @@ import io
 import pickle
 from typing import Any
 
-_OWN = ("translator.", "rules.")
+_OWN = "gluonize."
 _BUILTINS = frozenset({"set", "frozenset", "complex", "bytearray"})
 
 

@@ -18,9 +18,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from gluonize import rules
 from gluonize.judge.lower.children.memory_limit import VARIABLE as MEMORY_LIMIT
 from gluonize.product.project.cache.mapped import mapped
-from gluonize.product.project.cache.places import Places
+from gluonize.product.project.cache.places import PACKAGE, Places
 from gluonize.product.project.cache.plain_pickle import load_plain
 from gluonize.product.project.cache.recorded import Reads, location
 from gluonize.product.project.digests import file_digest
@@ -185,10 +186,11 @@ def _versions() -> tuple:
 @functools.cache
 def own_digest() -> str:
     """Of gluonize's own code: a checkout under development changes without its version."""
-    root = Path(__file__).resolve().parents[2]
+    folders = {"gluonize": PACKAGE, "gluonize/rules": Path(rules.__path__[0])}  # installed, one lies in the other
+    files = {f"{name}/{p.relative_to(f).as_posix()}": p for name, f in folders.items() for p in f.glob("**/*.py")}
     digest = hashlib.sha256()
-    for path in sorted((*root.glob("translator/**/*.py"), *root.glob("rules/**/*.py"))):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    for name, path in sorted(files.items()):
+        digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
