@@ -105,7 +105,12 @@ def _status(reports: list[FileReport]) -> int:
     refused = any(r.status == "refused" or any(x.status == "refused" for x in r.launches) for r in reports)
     if refused or any(d.code == "output-unwritable" for r in reports for d in r.diagnostics):
         return exit_status.REFUSED
+    # Where all launches were given, they are the user's choice, whatever host code has besides.
+    derived = [x for report in reports for x in report.host_launches if not report.planned.request.launches]
+    if any(launch.status == "refused" for launch in derived):
+        return exit_status.REFUSED
     failed = any(r.status in ("failed", "mismatch") or any(x.status == "failed" for x in r.launches) for r in reports)
+    failed |= any(launch.status == "not-served" for launch in derived)
     return exit_status.CHECK_FAILED if failed else exit_status.DONE
 
 
@@ -214,6 +219,10 @@ class _Printer:
             self.say(", ".join(f"{n} {status}" for status, n in counts.items()))
             for line in reason_lines(reports):
                 self.say(line)
+        for report in reports:
+            several = len({launch.kernel for launch in report.host_launches}) > 1
+            for launch in report.host_launches:
+                self.say(f"{launch.kernel}, {launch}" if several else str(launch))
 
     def say(self, text: str) -> None:
         self.console.print(text, markup=False)

@@ -9,7 +9,8 @@ import logging
 import os
 import tempfile
 import time
-from concurrent.futures import CancelledError
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field, replace
 
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
@@ -19,6 +20,8 @@ from translator.lowering.parity import Parity
 from translator.lowering.worker import WorkerPool
 from translator.project.cache import ContentCache, content_key
 from translator.project.draft import draft_path
+from translator.project.host_launch_jobs import HostLaunchJobs
+from translator.project.host_launches import HostLaunch
 from translator.project.output_file import write_whole
 from translator.project.provenance import read_generated, without_line
 from translator.project.recorded import Reads
@@ -57,7 +60,7 @@ class CheckedLaunch:
 class FileReport:
     """What became of one output file. text: still to be written; output: its path once written, else None.
     status: `mismatch` where the text computes something else than the source. bug: an internal error, as text.
-    derivations: how launches that were not given were found."""
+    derivations: how launches that were not given were found. host_launches: those that stand in host code."""
 
     planned: PlannedFile
     status: str
@@ -70,6 +73,7 @@ class FileReport:
     elapsed: float = 0.0
     bug: str = ""
     derivations: tuple[Derivation, ...] = ()
+    host_launches: tuple[HostLaunch, ...] = ()
 
     @property
     def validations(self) -> list[dict]:
@@ -123,7 +127,8 @@ def process_file(planned: PlannedFile, options: TranslateOptions, pool: WorkerPo
     )  # fmt: skip
     if result.text is None:
         launches = tuple(CheckedLaunch(o, o.status, o.diagnostics) for o in result.outcomes)
-        return replace(report, launches=launches)
+        found, _ = HostLaunchJobs(request, result, options.compile, pool).found("", (), _untranslated(launches))
+        return replace(report, launches=launches, host_launches=found)
     found = replace(request, chosen=result.chosen) if result.chosen else request
     text = stamped_text(result.text, found, planned.output, options.launches, reads, cache)
     try:
@@ -145,34 +150,62 @@ def checked_report(
     )  # fmt: skip
     if options.compile and (known := cache.get(key)) is not None:
         log.info("%s for %s: checks found in the cache", request.source, request.target)
-        return replace(report, launches=known, status="translated", text=result.text)
-    checked = _checked(report, result, options, pool)
+        launches, hosts = known
+        return replace(report, launches=launches, host_launches=hosts, status="translated", text=result.text)
+    checked, host_reads = _checked(report, result, options, pool)
     passed = all(x.status == "translated" and x.validation["status"] in _PASSED for x in checked.launches)
-    if options.compile and not request.import_hosts and checked.status == "translated" and passed:
-        cache.put(key, checked.launches, reads)
+    if options.compile and not request.import_hosts and checked.status == "translated" and passed and not checked.bug:
+        cache.put(key, (checked.launches, checked.host_launches), reads.joined(host_reads))
     return checked
 
 
-def _checked(report: FileReport, result: TranslateResult, options: TranslateOptions, pool: WorkerPool) -> FileReport:
-    """The report of a text after its launches were compiled, compared and validated; nothing is written yet."""
+def _checked(
+    report: FileReport, result: TranslateResult, options: TranslateOptions, pool: WorkerPool
+) -> tuple[FileReport, Reads]:
+    """The report of a text after its launches were compiled, compared and validated, and what was read for those in host code; nothing
+    is written yet."""
     with tempfile.TemporaryDirectory(prefix="gluonize-") as folder:
         # Checked where it cannot be mistaken for a result; under its final name, which compiler messages quote.
         request = report.planned.request
         draft = draft_path(folder, request.source, os.path.basename(report.planned.output), request.search_path)
         write_whole(draft, result.text)
-        launches = tuple(_check(outcome, draft, report.planned, options, pool) for outcome in result.outcomes)
-    launches, notes = _passed_over(request, launches)
+        started = [_check(outcome, draft, report.planned, options, pool) for outcome in result.outcomes]
+        hosts = HostLaunchJobs(request, result, options.compile, pool)
+        launches, notes = _passed_over(request, tuple(ended() for ended in started))
+        status = _status_of(launches, result, options)
+        good = status == "translated"
+        served = [x.outcome.spec for x in launches if good and x.status == "translated"]
+        lost = {} if good else {x.outcome.spec.kernel: _LOST[status] for x in launches}
+        found, host_reads = hosts.found(draft, served, lost | _untranslated(launches))
+    checked = replace(report, launches=launches, status=status, text=result.text, notes=(*report.notes, *notes))
+    return replace(checked, host_launches=found, bug=hosts.bug), host_reads
+
+
+# Why no kernel of a file is served.
+_LOST = {
+    "failed": "its translation does not compile", "mismatch": "its translation is wrong", "refused": "the file is not translated",
+}  # fmt: skip
+
+
+def _status_of(launches: tuple[CheckedLaunch, ...], result: TranslateResult, options: TranslateOptions) -> str:
+    """What became of a file whose launches were checked."""
     statuses = [x.status for x in launches]
     beyond_triton = any(x.status == "refused" and x.outcome.status == "translated" for x in launches)
     if "failed" in statuses:
-        status = "failed"
-    elif "translated" in statuses and (options.keep_going or not beyond_triton):
-        status = "translated"
-    else:
-        status = "refused" if launches else result.status
-    if status == "translated" and any(x.validation.get("status") == "mismatch" for x in launches):
-        status = "mismatch"
-    return replace(report, launches=launches, status=status, text=result.text, notes=(*report.notes, *notes))
+        return "failed"
+    if "translated" not in statuses or beyond_triton and not options.keep_going:
+        return "refused" if launches else result.status
+    return "mismatch" if any(x.validation.get("status") == "mismatch" for x in launches) else "translated"
+
+
+def _untranslated(launches: tuple[CheckedLaunch, ...]) -> dict[str, str]:
+    """Why kernels have no translation, by name."""
+    out = {}
+    there = {x.outcome.spec.kernel for x in launches if x.status == "translated"}
+    for kernel, found in ((x.outcome.spec.kernel, x.diagnostics or x.outcome.diagnostics) for x in launches):
+        why = f": {found[0].message.removeprefix(f'{kernel}: ')}" if found else ""
+        out |= {} if kernel in there else {kernel: f"{kernel} is not translated{why}"}
+    return out
 
 
 def _passed_over(
@@ -269,11 +302,11 @@ def _moved(checked: CheckedLaunch, old: str, new: str, by: int) -> CheckedLaunch
 
 def _check(
     outcome: LaunchOutcome, draft: str, planned: PlannedFile, options: TranslateOptions, pool: WorkerPool
-) -> CheckedLaunch:
-    """Compile both sides of one launch, compare them, run both on the reference machine."""
+) -> Callable[[], CheckedLaunch]:
+    """Start to compile both sides of one launch and to run both on the reference machine; -> what waits for that, and compares them."""
     checked = CheckedLaunch(outcome, outcome.status, outcome.diagnostics)
     if outcome.status != "translated" or not options.compile or planned.request.emit:
-        return checked
+        return lambda: checked
     request, spec = planned.request, outcome.spec
     ours = _submit(pool, LOWER, draft, plain_launch(spec) if is_gluon_launch(spec) else spec, planned, options)
     own = as_launched(spec, request.choices_for(spec.kernel))
@@ -282,12 +315,22 @@ def _check(
     if options.validate and is_available(VALIDATE):
         arguments = (request.source, draft, spec, request.target, request.search_path, request.import_hosts)
         validation = pool.submit(VALIDATE, *arguments, what=f"validating {spec.kernel} on {request.target}")
+    return functools.partial(_compared, checked, draft, planned, options, pool, ours, theirs, validation)
+
+
+def _compared(
+    checked: CheckedLaunch, draft: str, planned: PlannedFile, options: TranslateOptions, pool: WorkerPool,
+    ours: Future, theirs: Future | None, validation: Future | None,
+) -> CheckedLaunch:  # fmt: skip
+    """What became of the jobs of one launch."""
+    request, spec = planned.request, checked.outcome.spec
     gluon, problems = _result(ours)
     triton, complaints = _result(theirs)
     problems = tuple(replace(d, file=planned.output if d.file == draft else d.file) for d in problems)
     if gluon and not problems and (overflow := gluon.lds_overflow()):
         problems = (overflow,)
         if triton is None and not complaints:
+            own = as_launched(spec, request.choices_for(spec.kernel))
             triton, complaints = _result(_submit(pool, LOWER, request.source, own, planned, options))
         complaints = complaints or tuple(filter(None, [triton.lds_overflow()] if triton else []))
     if crossing := _crossing(problems, spec, request.source):

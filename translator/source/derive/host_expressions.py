@@ -8,6 +8,7 @@ from typing import Any
 from translator.source.derive.host_calls import call_method, call_torch, described, describes
 from translator.source.derive.host_dtypes import is_torch_dtype, same_dtype
 from translator.source.derive.host_model import Descriptor, Dtype, Method, Model, Saved, Shape, as_number, has_model
+from translator.source.derive.supposed import takes_other_branch
 from translator.source.host_objects import UserFunction
 from translator.source.host_values import HostName
 from translator.source.program import Program
@@ -81,7 +82,8 @@ class HostExpressions:
             return self.compare(node, env, scope, name)
         if isinstance(node, ast.IfExp):
             test = self.truth(self.value(node.test, env, scope))
-            return self.value(node.orelse if test is False else node.body, env, scope, name)
+            other = test is False or test is None and takes_other_branch()
+            return self.value(node.orelse if other else node.body, env, scope, name)
         if isinstance(node, ast.Subscript):
             return self.subscript(node, env, scope, name)
         if isinstance(node, ast.Call):

@@ -20,6 +20,7 @@ from translator.source.derive.host_model import Descriptor, Dtype, Model, Saved,
 from translator.source.derive.host_parameters import annotated_type, is_tensor, may_be_none
 from translator.source.derive.ranks import ranks_shown
 from translator.source.derive.sites import Site
+from translator.source.derive.supposed import takes_other_branch
 from translator.source.host_objects import UserFunction
 from translator.source.program import Program
 from translator.source.scope import Frame, Scope
@@ -219,7 +220,8 @@ class HostRun(HostExpressions):
             self.branch(node, env, scope, goal)
         elif isinstance(node, ast.For):
             items = self.items(self.value(node.iter, env, scope))
-            self.assign(node.target, items[0] if items else Model(_name_of(node.target)), env)
+            item = items[-1 if takes_other_branch() else 0] if items else Model(_name_of(node.target))
+            self.assign(node.target, item, env)
             self.body(node.body, env, scope, goal)
         elif isinstance(node, ast.While):
             self.body(node.body, env, scope, goal)
@@ -275,6 +277,8 @@ class HostRun(HostExpressions):
         body = node.body if test else node.orelse
         if test is None:
             body = _likely(node)
+            if takes_other_branch() and not _raises(other := node.orelse if body is node.body else node.body):
+                body = other
         if _leaves(body) and self.depth == 0:
             if test:
                 self.contradicts = True
