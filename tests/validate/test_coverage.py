@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from translator.cli import check_command
-from translator.cli.translate_command import validation_line
+from translator.cli.result_lines import validation_line
 from translator.diagnostics import TranslationError
 from translator.project.provenance import parse_provenance, without_line
 from translator.project.verdict import level_of, verdict_lines, with_verdict

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
-from translator.cli.translate_command import validation_line
+from translator.cli.result_lines import validation_line
 from translator.project.check import FileState, fails
 from translator.project.output_file import STANDARD_OUTPUT, write_whole
 from translator.project.validation import ValidatedLaunch

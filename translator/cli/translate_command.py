@@ -12,13 +12,21 @@ from translator.cli import exit_status
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
 from translator.cli.finding_formats import of_report, reported
 from translator.cli.guess_table import correction_line, missing_lines, table_lines, write_launches
+from translator.cli.result_lines import (
+    GOOD,
+    OPEN,
+    WRONG,
+    attention_lines,
+    kernel_lines,
+    launch_lines,
+    validation_line,
+)
 from translator.cli.results import result_entries, write_json
 from translator.cluster.open_pool import open_pool
 from translator.project.translate_plan import PlannedFile, TranslateOptions, plan_translation
-from translator.project.translate_run import FileReport, mismatch_text, process_file, write_output
+from translator.project.translate_run import FileReport, process_file, write_output
 from translator.project.verdict import united_coverage
 from translator.review.annotations import Annotation
-from translator.validate.coverage import Coverage
 
 __all__ = ["TranslateOptions", "run_translate"]
 
@@ -133,20 +141,6 @@ def reason_lines(reports: list[FileReport]) -> Iterator[str]:
         yield f"{len(names):4d}  {reason}: {shown}"
 
 
-def validation_line(found: dict, together: Coverage | None = None) -> str:
-    """`validated`, and what a reader should know of how. together: what all launches of the file ran."""
-    if found["status"] == "not_runnable":
-        return f"not validated: {found.get('reason', '')}".rstrip(": ")
-    if found["status"] == "mismatch":
-        return f"mismatch: {mismatch_text(found)}"
-    word = found["status"]
-    if found.get("coverage"):
-        own = Coverage.of_json(found["coverage"])
-        word = (own.with_others(together) if together is not None else own).verdict()
-    made_up = ", ".join(f"{name} = {value}" for name, value in found.get("made_up", {}).items())
-    return f"{word}, with made-up values: {made_up}" if made_up else word
-
-
 class _Printer:
     """What a person sees. Results go to standard output, or to standard error when the JSON goes there."""
 
@@ -156,16 +150,9 @@ class _Printer:
         self.console = rich_console(verbosity, sys.stderr if to_stderr else sys.stdout)
 
     def file(self, report: FileReport) -> None:
-        """One output file: kernels, choices, assumptions; one line in batch mode. Diagnostics always."""
-        if not self.verbosity.quiet:
-            if self.batch and not self.verbosity.verbose:
-                request = report.planned.request
-                found = {x.validation["status"] for x in report.launches} - {"skipped"}
-                if found == {"validated"} and (together := united_coverage(report.validations)) and together.gaps():
-                    found = {"validated in part"}
-                self.say(f"{report.status:10s} {request.target:8s} {','.join(sorted(found)):12s} {report.planned.id}")
-            else:
-                self._file(report)
+        """One output file: a line per kernel and what needs attention, with -v all that was decided. Diagnostics always."""
+        if not self.verbosity.quiet and not _passed_by(report):
+            self._file(report)
         sys.stdout.flush()
         if _passed_by(report):
             return
@@ -176,8 +163,22 @@ class _Printer:
 
     def _file(self, report: FileReport) -> None:
         request = report.planned.request
+        if request.standalone and report.launches and not self.verbosity.verbose:
+            for mark, line in kernel_lines(report):
+                self.say(f"{line}  {request.target}  {report.planned.id}", _STYLES.get(mark))
+            return
         written = report.output or "nothing written"
         self.say(f"{request.source} -> {written} ({request.target}{_times(report)})")
+        for mark, line in kernel_lines(report):
+            self.say(line, _STYLES.get(mark))
+        if self.verbosity.verbose:
+            self._details(report)
+        else:
+            for line in attention_lines(report):
+                self.say(f"  {line}")
+
+    def _details(self, report: FileReport) -> None:
+        """What was guessed, chosen and assumed."""
         for derivation in report.derivations:
             for line in table_lines(derivation):
                 self.say(f"  {line}")
@@ -200,16 +201,16 @@ class _Printer:
             self.say(f"  note: {note}")
 
     def summary(self, reports: list[FileReport]) -> None:
-        """The parity table, and in batch mode how many of each."""
-        from translator.lowering.parity_table import parity_summary, parity_table
-
+        """Of many files how many of each; with -v the parity table; last, launches in host code."""
         if self.verbosity.quiet:
             return
         compared = [x.parity for report in reports for x in report.launches if x.parity]
-        if compared and (not self.batch or self.verbosity.verbose):
+        if compared and self.verbosity.verbose:
+            from translator.lowering.parity_table import parity_summary, parity_table
+
             self.console.print("\nagainst Triton's own compile of the source (gluon / triton):")
             self.console.print(parity_summary(compared))
-            for parity in compared if self.verbosity.verbose else ():
+            for parity in compared:
                 self.console.print(parity_table(parity))
         if self.batch:
             told = [report for report in reports if not _passed_by(report)]
@@ -219,13 +220,23 @@ class _Printer:
             self.say(", ".join(f"{n} {status}" for status, n in counts.items()))
             for line in reason_lines(reports):
                 self.say(line)
-        for report in reports:
-            several = len({launch.kernel for launch in report.host_launches}) > 1
-            for launch in report.host_launches:
-                self.say(f"{launch.kernel}, {launch}" if several else str(launch))
+        for status, line in launch_lines(reports, self.batch and not self.verbosity.verbose):
+            self.say(line, _STYLES.get(status))
 
-    def say(self, text: str) -> None:
-        self.console.print(text, markup=False)
+    def say(self, text: str, style: str | None = None) -> None:
+        if not self.console.encoding.lower().startswith("utf"):
+            text = text.replace(GOOD, "+").replace(WRONG, "x")
+        self.console.print(text, markup=False, style=style)
+
+
+_STYLES = {
+    GOOD: "green",
+    OPEN: "yellow",
+    WRONG: "red",
+    "unread": "yellow",
+    "not-served": "bold red",
+    "refused": "bold red",
+}
 
 
 def _times(report: FileReport) -> str:

@@ -10,7 +10,7 @@ from translator.cli import exit_status
 from translator.cli.check_command import nothing_found, project_files
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
 from translator.cli.finding_formats import reported
-from translator.cli.translate_command import validation_line
+from translator.cli.result_lines import attention_lines, kernel_lines, launch_lines
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.project.cache import ContentCache
 from translator.project.config import find_config
@@ -18,7 +18,6 @@ from translator.project.planned import ProjectFile
 from translator.cluster.open_pool import open_pool
 from translator.project.translate_plan import TranslateOptions
 from translator.project.update import Updated, update_file
-from translator.project.verdict import united_coverage
 from translator.review.annotations import Annotation, errors
 
 
@@ -63,6 +62,8 @@ def _run_update(
         counts = {action: sum(u.action == action for u in done) for action in dict.fromkeys(u.action for u in done)}
         listed = ", ".join(f"{count} {action}" for action, count in counts.items())
         console.print(f"{len(done)} generated file{'s' * (len(done) != 1)}: {listed}")
+        for _, line in launch_lines([updated.report for updated in done if updated.report is not None], True):
+            console.print(line, markup=False)
     return _status(done)
 
 
@@ -85,12 +86,16 @@ def _print(updated: Updated, console, verbosity: Verbosity) -> None:
             console.print(f"  edited from {updated.base.origin}{exact}", markup=False)
         for function, old, new in updated.merge.renames if updated.merge else ():
             console.print(f"  {function}: {old} is called {new}", markup=False)
-        for checked in updated.report.launches if updated.report and updated.action in ("written", "merged") else ():
-            if checked.validation["status"] != "skipped":
-                said = validation_line(checked.validation, united_coverage(updated.report.validations))
-                console.print(f"  {checked.outcome.spec.id}: {said}", markup=False)
+        report = updated.report if updated.action in ("written", "merged") else None
+        if report is not None and all(x.validation["status"] == "skipped" for x in report.launches):
+            report = None  # nothing was asked about it
+        for _, line in kernel_lines(report) if report is not None else ():
+            console.print(f"  {line}", markup=False)
+        for line in attention_lines(report) if report is not None else ():
+            console.print(f"    {line}", markup=False)
         for note in updated.notes:
-            console.print(f"  {note}", markup=False)
+            if report is None or note not in report.notes:
+                console.print(f"  {note}", markup=False)
     if updated.merge and updated.merge.conflicts:
         lines = ", ".join(map(str, updated.merge.conflicts))
         console.print(f"  conflicts to resolve at line{'s' * (len(updated.merge.conflicts) > 1)} {lines}", markup=False)
