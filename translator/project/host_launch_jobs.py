@@ -29,7 +29,7 @@ class HostLaunchJobs:
     def __init__(self, request: TranslateRequest, result: TranslateResult, compiles: bool, pool: WorkerPool):
         self.request, self.result, self.pool = request, result, pool
         self.reading = None
-        self.bug = ""
+        self.bug, self.notes = "", ()
         if compiles and not self.request.standalone and not self.request.emit:
             kernels = tuple(dict.fromkeys(outcome.spec.kernel for outcome in result.outcomes))
             arguments = (self.request.source, kernels, self.request.search_path)
@@ -45,7 +45,9 @@ class HostLaunchJobs:
             return self._found(draft, served, untranslated)
         except InternalError as error:  # the translation is what it is
             self.bug = str(error)
-            return (), Reads()
+        except TranslationError as error:  # it took too long, or too much memory
+            self.notes = (f"launches in host code were not looked at: {error.diagnostics[0].message}",)
+        return (), Reads()
 
     def _found(
         self, draft: str, served: Sequence[LaunchSpec], untranslated: Mapping[str, str]

@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
 from translator.lowering.cache_entry import CODE as UNUSABLE_CACHE
@@ -20,70 +20,26 @@ from translator.lowering.parity import Parity
 from translator.lowering.worker import WorkerPool
 from translator.project.cache import ContentCache, content_key
 from translator.project.draft import draft_path
+from translator.project.file_report import CheckedLaunch, FileReport
 from translator.project.host_launch_jobs import HostLaunchJobs
-from translator.project.host_launches import HostLaunch
 from translator.project.output_file import write_whole
 from translator.project.provenance import read_generated, without_line
 from translator.project.recorded import Reads
 from translator.project.rejected import moved, rejected_path, with_findings
 from translator.project.translate_plan import PlannedFile, TranslateOptions
 from translator.project.cached_translation import stamped_text, translate_cached
+from translator.project.validating import Validating
 from translator.project.verdict import with_verdict
 from translator.request import CTAS, LaunchOutcome, TranslateRequest, TranslateResult, as_launched
-from translator.source.derive.table import Derivation
 from translator.source.gluon_kernels import is_gluon_launch, plain_launch
 from translator.source.launch_spec import LaunchSpec
 
 _CROSSING = "AMDGPU does not support cross-CTA shared memory transfers"  # of Triton's compiler
 TRANSLATE = "translator.translation:translate_kernel"
 LOWER = "translator.lowering.jobs:lower_file"
-# validate_launch(source, output, spec, target, search_path, import_hosts) -> {"status": ..., ...}
 VALIDATE = "translator.validate:validate_launch"
 _PASSED = ("validated", "skipped")
 log = logging.getLogger("gluonize")
-
-
-@dataclass(frozen=True)
-class CheckedLaunch:
-    """One launch after its checks. status, diagnostics: as in the JSON results. validation: {"status": ...}."""
-
-    outcome: LaunchOutcome
-    status: str
-    diagnostics: tuple[Diagnostic, ...] = ()
-    gluon: Lowered | None = None
-    triton: Lowered | None = None
-    parity: Parity | None = None
-    validation: dict = field(default_factory=lambda: {"status": "skipped"}, hash=False)
-
-
-@dataclass(frozen=True)
-class FileReport:
-    """What became of one output file. text: still to be written; output: its path once written, else None.
-    status: `mismatch` where the text computes something else than the source. bug: an internal error, as text.
-    derivations: how launches that were not given were found. host_launches: those that stand in host code."""
-
-    planned: PlannedFile
-    status: str
-    launches: tuple[CheckedLaunch, ...] = ()
-    diagnostics: tuple[Diagnostic, ...] = ()
-    notes: tuple[str, ...] = ()
-    text: str | None = None
-    output: str | None = None
-    seconds: float = 0.0
-    elapsed: float = 0.0
-    bug: str = ""
-    derivations: tuple[Derivation, ...] = ()
-    host_launches: tuple[HostLaunch, ...] = ()
-
-    @property
-    def validations(self) -> list[dict]:
-        """What the reference machine says of each launch that was translated."""
-        return [x.validation for x in self.launches if x.status == "translated"]
-
-    @property
-    def bugs(self) -> list[str]:
-        """Internal errors, of the translation and of its validation, as text."""
-        return [text for text in (self.bug, *(found.get("bug", "") for found in self.validations)) if text]
 
 
 @functools.cache
@@ -154,7 +110,14 @@ def checked_report(
         return replace(report, launches=launches, host_launches=hosts, status="translated", text=result.text)
     checked, host_reads = _checked(report, result, options, pool)
     passed = all(x.status == "translated" and x.validation["status"] in _PASSED for x in checked.launches)
-    if options.compile and not request.import_hosts and checked.status == "translated" and passed and not checked.bug:
+    if (
+        options.compile
+        and not request.import_hosts
+        and checked.status == "translated"
+        and passed
+        and not checked.bug
+        and checked.notes == report.notes
+    ):
         cache.put(key, (checked.launches, checked.host_launches), reads.joined(host_reads))
     return checked
 
@@ -169,15 +132,22 @@ def _checked(
         request = report.planned.request
         draft = draft_path(folder, request.source, os.path.basename(report.planned.output), request.search_path)
         write_whole(draft, result.text)
-        started = [_check(outcome, draft, report.planned, options, pool) for outcome in result.outcomes]
+        specs = [outcome.spec for outcome in result.outcomes if outcome.status == "translated"]
+        asked = options.compile and options.validate and not request.emit and is_available(VALIDATE)
+        validating = Validating(request, draft, specs, pool, VALIDATE) if asked else None
+        started = [_check(outcome, draft, report.planned, options, pool, validating) for outcome in result.outcomes]
         hosts = HostLaunchJobs(request, result, options.compile, pool)
+        if validating is not None:
+            validating.go_on()
         launches, notes = _passed_over(request, tuple(ended() for ended in started))
         status = _status_of(launches, result, options)
         good = status == "translated"
         served = [x.outcome.spec for x in launches if good and x.status == "translated"]
         lost = {} if good else {x.outcome.spec.kernel: _LOST[status] for x in launches}
         found, host_reads = hosts.found(draft, served, lost | _untranslated(launches))
-    checked = replace(report, launches=launches, status=status, text=result.text, notes=(*report.notes, *notes))
+    checked = replace(
+        report, launches=launches, status=status, text=result.text, notes=(*report.notes, *notes, *hosts.notes)
+    )
     return replace(checked, host_launches=found, bug=hosts.bug), host_reads
 
 
@@ -301,9 +271,10 @@ def _moved(checked: CheckedLaunch, old: str, new: str, by: int) -> CheckedLaunch
 
 
 def _check(
-    outcome: LaunchOutcome, draft: str, planned: PlannedFile, options: TranslateOptions, pool: WorkerPool
-) -> Callable[[], CheckedLaunch]:
-    """Start to compile both sides of one launch and to run both on the reference machine; -> what waits for that, and compares them."""
+    outcome: LaunchOutcome, draft: str, planned: PlannedFile, options: TranslateOptions, pool: WorkerPool,
+    validating: Validating | None,
+) -> Callable[[], CheckedLaunch]:  # fmt: skip
+    """Start to compile both sides of one launch; -> what waits for that, and for its validation, and compares them."""
     checked = CheckedLaunch(outcome, outcome.status, outcome.diagnostics)
     if outcome.status != "translated" or not options.compile or planned.request.emit:
         return lambda: checked
@@ -311,16 +282,12 @@ def _check(
     ours = _submit(pool, LOWER, draft, plain_launch(spec) if is_gluon_launch(spec) else spec, planned, options)
     own = as_launched(spec, request.choices_for(spec.kernel))
     theirs = _submit(pool, LOWER, request.source, own, planned, options) if options.parity else None
-    validation = None
-    if options.validate and is_available(VALIDATE):
-        arguments = (request.source, draft, spec, request.target, request.search_path, request.import_hosts)
-        validation = pool.submit(VALIDATE, *arguments, what=f"validating {spec.kernel} on {request.target}")
-    return functools.partial(_compared, checked, draft, planned, options, pool, ours, theirs, validation)
+    return functools.partial(_compared, checked, draft, planned, options, pool, ours, theirs, validating)
 
 
 def _compared(
     checked: CheckedLaunch, draft: str, planned: PlannedFile, options: TranslateOptions, pool: WorkerPool,
-    ours: Future, theirs: Future | None, validation: Future | None,
+    ours: Future, theirs: Future | None, validating: Validating | None,
 ) -> CheckedLaunch:  # fmt: skip
     """What became of the jobs of one launch."""
     request, spec = planned.request, checked.outcome.spec
@@ -344,9 +311,9 @@ def _compared(
         return replace(checked, status="failed", diagnostics=problems)
     parity = Parity(spec.id, request.target, gluon.metrics, triton.metrics) if triton else None
     found = {"status": "skipped"}
-    if validation is not None:
+    if validating is not None:
         try:
-            found = validation.result()
+            found = validating.found(spec)
         except TranslationError as error:
             reason = error.diagnostics[0].message
             found = {
