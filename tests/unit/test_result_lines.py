@@ -63,6 +63,18 @@ def test_the_first_screen_of_three_kernels_has_at_most_25_lines_and_says_last_wh
     assert "  a: guessed, 8 launches" in everything and len(everything) > 40
 
 
+def test_what_all_launches_share_is_shown_once():
+    def made(number, own):
+        choices = ("the layout of x", own)
+        return CheckedLaunch(LaunchOutcome(LaunchSpec(f"k#{number}", "k"), "translated", (), choices), "translated")
+
+    lines = printed(FileReport(FILE, "translated", (made(1, "one"), made(2, "two"))), verbose=True)
+    assert lines[2:] == [
+        "  k: what its 2 launches share", "    the layout of x", "  k (k#1): translated", "    one", "  k (k#2): translated",
+        "    two",
+    ]  # fmt: skip
+
+
 def test_a_kernel_that_is_refused_or_wrong_is_marked():
     refused = launch("r", 1, "refused", "skipped", diagnostics=(Diagnostic("c", "no"),))
     kept = launch("k", 1, "passed-over", "skipped", diagnostics=(Diagnostic("spec-not-found", "none", why="type"),))

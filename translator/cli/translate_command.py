@@ -19,12 +19,14 @@ from translator.cli.result_lines import (
     attention_lines,
     kernel_lines,
     launch_lines,
+    launches_by_kernel,
     validation_line,
 )
 from translator.cli.results import result_entries, write_json
 from translator.cluster.open_pool import open_pool
+from translator.project.file_report import CheckedLaunch, FileReport
 from translator.project.translate_plan import PlannedFile, TranslateOptions, plan_translation
-from translator.project.translate_run import FileReport, process_file, write_output
+from translator.project.translate_run import process_file, write_output
 from translator.project.verdict import united_coverage
 from translator.review.annotations import Annotation
 
@@ -187,16 +189,22 @@ class _Printer:
         for line in missing_lines(checked.outcome for checked in report.launches):
             self.say(f"  {line}")
         together = united_coverage(report.validations)
-        for checked in report.launches:
-            if checked.status == "passed-over":
-                continue  # a note says why
-            self.say(f"  {checked.outcome.spec.kernel} ({checked.outcome.spec.id}): {checked.status}")
-            for line in checked.outcome.choices:
+        for kernel, launches in launches_by_kernel(report).items():
+            own = [checked for checked in launches if checked.status != "passed-over"]  # a note says why
+            shared = (
+                [line for line in _lines_of(own[0]) if all(line in _lines_of(x) for x in own)] if len(own) > 1 else []
+            )
+            if shared:
+                self.say(f"  {kernel}: what its {len(own)} launches share")
+            for line in shared:
                 self.say(f"    {line}")
-            for line in checked.outcome.assumptions:
-                self.say(f"    assumes {line}")
-            if checked.validation["status"] != "skipped":
-                self.say(f"    {validation_line(checked.validation, together)}")
+            for checked in own:
+                self.say(f"  {kernel} ({checked.outcome.spec.id}): {checked.status}")
+                for line in _lines_of(checked):
+                    if line not in shared:
+                        self.say(f"    {line}")
+                if checked.validation["status"] != "skipped":
+                    self.say(f"    {validation_line(checked.validation, together)}")
         for note in report.notes:
             self.say(f"  note: {note}")
 
@@ -227,6 +235,11 @@ class _Printer:
         if not self.console.encoding.lower().startswith("utf"):
             text = text.replace(GOOD, "+").replace(WRONG, "x")
         self.console.print(text, markup=False, style=style)
+
+
+def _lines_of(checked: CheckedLaunch) -> list[str]:
+    """What was chosen and assumed for a launch."""
+    return [*checked.outcome.choices, *(f"assumes {line}" for line in checked.outcome.assumptions)]
 
 
 _STYLES = {
