@@ -193,3 +193,20 @@ def test_a_launch_that_triton_refuses_is_not_replaced_by_a_guess_in_silence(proj
     assert run([*COMMAND, "--set", "BLOCK=128"]) == 2
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith("launch at line 13: not served: Triton refuses it: ") and last.endswith("(line 9)"), last
+
+
+def test_what_autograd_keeps_has_the_sizes_that_are_supposed(tmp_path):
+    host = """
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, dy):
+        (x,) = ctx.saved_tensors
+        k[(1,)](x, dy, x.stride(0), BLOCK=64)
+"""
+    (found,) = read(tmp_path, host)
+    assert found.arguments["x_ptr"].kind == "*" and found.arguments["n"].number is None

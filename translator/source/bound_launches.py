@@ -16,13 +16,14 @@ import triton.language as tl
 from triton.runtime.jit import JITCallable
 
 from translator.diagnostics import TranslationError
+from translator.source.derive.callers import history_of
 from translator.source.derive.evidence import Evidence, gather_evidence
 from translator.source.derive.host_model import Model, has_model
 from translator.source.derive.host_run import History, HostRun, HostState
 from translator.source.derive.guess import has_form
 from translator.source.derive.propose import DEFAULT_OPTIONS
 from translator.source.derive.sites import Site, find_applications, find_calls, find_every_site
-from translator.source.derive.supposed import SUPPOSITIONS, supposing
+from translator.source.derive.supposed import SUPPOSITIONS, Supposition, supposed_now, supposing
 from translator.source.launch_binding import BoundConfig, BoundValue, LaunchBinding
 from translator.source.launch_spec import AMD_OPTIONS, type_problem
 from translator.source.load import load_kernel
@@ -31,6 +32,8 @@ from translator.source.unresolved import NoValue
 
 # Launch sites of one kernel that are looked at, ways in which one is reached, and callers of callers.
 _SITES, _WAYS, _LEVELS = 16, 8, 3
+# Functions of which callers are looked for, in all files of a package, for one kernel; and callers of each.
+_SEARCHED, _CALLERS = 6, 4
 
 
 def launch_bindings(source: str, kernels: Sequence[str], search_path: Sequence[str] = ()) -> tuple[LaunchBinding, ...]:
@@ -56,8 +59,9 @@ def _of_kernel(source: str, kernel: str, search_path: Sequence[str]) -> Iterator
     if not sites:
         return
     evidence = gather_evidence(source, kernel, loaded, {}, all_configs=True)
+    callers = _Callers(evidence)
     for site in sites:
-        yield from _Reader(evidence, site).bindings()
+        yield from _Reader(evidence, site, callers).bindings()
 
 
 @dataclass(frozen=True)
@@ -84,14 +88,15 @@ class _CalledRun(HostRun):
 class _Reader:
     """Reads one launch site."""
 
-    def __init__(self, evidence: Evidence, site: Site):
-        self.evidence, self.site = evidence, site
+    def __init__(self, evidence: Evidence, site: Site, callers: _Callers):
+        self.evidence, self.site, self.callers = evidence, site, callers
+        self.histories: dict[tuple[int, Supposition], History] = {}
 
     def bindings(self) -> Iterator[LaunchBinding]:
         if problem := self.unread():
             yield problem
             return
-        ways = list(itertools.islice(_ways(self.evidence, (self.site,)), _WAYS))
+        ways = list(itertools.islice(_ways(self.callers, (self.site,)), _WAYS))
         reached = [(way, states) for way in ways if (states := self.states(way)) and not states[0].contradicts]
         if not reached:
             way = _Way((self.site,))
@@ -130,7 +135,14 @@ class _Reader:
 
     def history(self, call: Site) -> History:
         """What autograd keeps for a function; what callers pass is known better here."""
-        return replace(self.evidence.history(call), passed={})
+        if not call.functions or call.functions[0].name != "backward":
+            return History()
+        # The tensors in it take the sizes that are supposed, so that each supposition has its own.
+        key = id(call), supposed_now()
+        if key not in self.histories:
+            found = history_of(self.evidence.program, call, self.evidence.uses.pointers)
+            self.histories[key] = replace(found, passed={})
+        return self.histories[key]
 
     def unread(self) -> LaunchBinding | None:
         """A launch of which it cannot be told which arguments it passes."""
@@ -254,24 +266,39 @@ def _short(text: str) -> str:
     return text if len(text) <= 48 else text[:45] + "..."
 
 
-def _ways(evidence: Evidence, calls: tuple[Site, ...]) -> Iterator[_Way]:
+class _Callers:
+    """Who calls the functions around the launches of a kernel: each is looked for once, and not many are."""
+
+    def __init__(self, evidence: Evidence):
+        self.evidence = evidence
+        self.known: dict[ast.FunctionDef, list[Site]] = {}
+
+    def of(self, site: Site) -> list[Site]:
+        """The calls of the outermost function around a launch, or call."""
+        function = site.functions[0]
+        if function not in self.known:
+            out_of_budget = len(self.known) >= _SEARCHED
+            self.known[function] = [] if out_of_budget else list(itertools.islice(self._calls(site), _CALLERS))
+        return self.known[function]
+
+    def _calls(self, site: Site) -> Iterator[Site]:
+        function = site.functions[0]
+        first = next((arg.arg for arg in function.args.args), "")
+        if first == "ctx" and function.name == "forward":
+            return find_applications(self.evidence.program, site)
+        return iter(()) if first in ("self", "cls", "ctx") else find_calls(self.evidence.program, site.outer, function)
+
+
+def _ways(callers: _Callers, calls: tuple[Site, ...]) -> Iterator[_Way]:
     """The ways to a launch from outside, those of callers before none."""
     site = calls[-1]
     found = False
-    if site.functions and len(calls) <= _LEVELS:
-        function = site.functions[0]
-        first = next((arg.arg for arg in function.args.args), "")
-        callers: Iterator[Site] = iter(())
-        if first == "ctx" and function.name == "forward":
-            callers = find_applications(evidence.program, site)
-        elif first not in ("self", "cls", "ctx"):
-            callers = find_calls(evidence.program, site.outer, function)
-        for caller in callers:
-            if not any(caller.call is call.call for call in calls) and function not in caller.functions:
-                found = True
-                yield from _ways(evidence, (*calls, caller))
+    for caller in callers.of(site) if site.functions and len(calls) <= _LEVELS else ():
+        if not any(caller.call is call.call for call in calls) and site.functions[0] not in caller.functions:
+            found = True
+            yield from _ways(callers, (*calls, caller))
     if not found:
-        for parameters in _test_parameters(evidence, site):
+        for parameters in _test_parameters(callers.evidence, site):
             yield _Way(calls, parameters)
 
 

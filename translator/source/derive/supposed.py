@@ -39,6 +39,10 @@ def supposing(supposition: Supposition) -> Iterator[None]:
         _CURRENT.reset(token)
 
 
+def supposed_now() -> Supposition:
+    return _CURRENT.get()
+
+
 def supposed_size(usual: int) -> int:
     return _CURRENT.get().size(usual)
 
