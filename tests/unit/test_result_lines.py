@@ -54,8 +54,9 @@ def three_kernels():
 def test_the_first_screen_of_three_kernels_has_at_most_25_lines_and_says_last_what_is_not_served():
     lines = printed(three_kernels())
     assert len(lines) <= 25
-    assert [line.split("  ")[0] for line in lines[:4]] == ["m.py -> m_gfx950.py (gfx950)", "✓ a", "✓ b", "! c"]
-    assert lines[1].endswith("validated      8 launches  20 values guessed"), lines[1]
+    assert [line.split("  ")[0] for line in lines[:4]] == ["m.py -> m_gfx950.py (gfx950)", "✓ a", "! b", "! c"]
+    assert lines[1].split("  ")[1] == "validated" and lines[1].endswith("  8 launches  20 values guessed"), lines[1]
+    assert lines[2].split("  ")[1] == "validated, a launch is not served"
     assert "  c: not validated: no such op" in lines and "  8 more notes: -v" in lines
     assert lines[-1] == "b, launch at line 30: not served: x is bf16 there"
     assert lines[-4].startswith("a, launches at lines 10, 11, ") and lines[-4].endswith(" and 19: served")

@@ -43,6 +43,8 @@ def _row(report: FileReport, kernel: str, launches: list[CheckedLaunch]) -> tupl
     count = f"{len(own)} launch{'es' * (len(own) != 1)}" if own else ""
     guesses = sum(len(d.guesses) for d in report.derivations if d.kernel == kernel)
     guessed = f"{guesses} value{'s' * (guesses != 1)} guessed" if guesses else ""
+    if not all(x.kernel != kernel or x.status in _ORDER[:3] for x in report.host_launches):
+        mark, words = OPEN if mark == GOOD else mark, f"{words}, a launch is not served"
     return mark, (kernel, words, speed_of(launches), count, guessed)
 
 
