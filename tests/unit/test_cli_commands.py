@@ -151,8 +151,9 @@ def test_one_output_per_target_beside_the_source(folder, capfd, targets):
         ("scale", "gfx942", "translated", "scale_gfx942.py"),
     ]
     assert found[0]["seconds"] == 0.25 and found[0]["validation"] == {"status": "skipped"}
-    out = capfd.readouterr().out
-    assert "x: one row of four" in out and "assumes n * 4 < 2**31" in out
+    assert (found[0]["choices"], found[0]["assumptions"]) == (["x: one row of four"], ["n * 4 < 2**31"])
+    lines = capfd.readouterr().out.splitlines()
+    assert lines[1] == lines[3] == "✓ scale_kernel  translated  1 launch"
 
 
 def test_json_alone_on_standard_output(folder, capfd):
@@ -265,7 +266,7 @@ def test_the_output_is_compiled_and_compared(folder, capfd):
     (found,) = results(folder)
     assert found["metrics"]["store"] == found["triton"]["store"] == 1
     assert found["parity"]["ratios"]["mma"] == 1.0 and found["parity"]["widths"]["load"] == [128, 128]
-    assert "against Triton's own compile" in capfd.readouterr().out
+    assert "✓ scale_kernel  translated  1.00x instructions of Triton  1 launch\n" in capfd.readouterr().out
 
 
 @pytest.mark.compile

@@ -348,7 +348,7 @@ class TestUpdate:
         edit("scale.py", "    y = x * FACTOR\n", "    y = x * FACTOR\n    y = tl.where(offsets > 3, y, x)\n")
         write_launches(project, values=values(), grid=[2])
         assert run(["update"]) == 0
-        assert "scale: validated" in capsys.readouterr().out
+        assert "✓ scale_kernel  validated" in capsys.readouterr().out
         text = Path(OUT).read_text()
         assert "gl.where(places > 3, y, x)" in text and "offsets >" not in text
 

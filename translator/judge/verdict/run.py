@@ -52,6 +52,7 @@ def validate_pair(
     source_file: str = "",
     translated_file: str = "",
     with_variants: bool = True,
+    most: int | None = None,
     inputs: Inputs | None = None,
     refusal: Refusal | None = None,
     defaults: dict[str, int] | None = None,
@@ -63,7 +64,7 @@ def validate_pair(
 
     `*_names` are the kernels' parameters in order, by default those of the signature. `*_file` are the files whose lines
     findings should name. refusal(inputs): why the translation's launch check refuses them, "" where it does not; None where that is
-    not known, and nothing is tried that a check may be needed for. defaults: of the source's parameters, which a launch may leave
+    not known, and nothing is tried that a check may be needed for. most: of variants. defaults: of the source's parameters, which a launch may leave
     out. observe: is told of each run of the source. tiles: the parameter of the translation with the number of tiles, where its programs go from
     one to another; shared: what else it takes where they share steps. Never raises for what the kernels do.
     """
@@ -74,10 +75,10 @@ def validate_pair(
         names = (source_names, translated_names)
         if inputs is None and not spec.values and any(kind != "constexpr" for kind in spec.signature.values()):
             of_pair = (*names, observe, tiles, shared)
-            result = _with_made_up_values(source, translated, spec, of_pair, with_variants, refusal, defaults)
+            result = _with_made_up_values(source, translated, spec, of_pair, with_variants, most, refusal, defaults)
         else:
             pair = Pair(source, translated, spec, *names, observe, tiles, shared)
-            result = _Validation(pair, refusal, defaults).result(inputs, with_variants)
+            result = _Validation(pair, refusal, defaults).result(inputs, with_variants, most)
     except NotRunnable as error:
         result = ValidationResult("not_runnable", str(error), error.op)
     except ParseError as error:
@@ -85,11 +86,11 @@ def validate_pair(
     return replace(result, seconds=time.perf_counter() - started)
 
 
-def _with_made_up_values(source: Module, translated: Module, spec: LaunchSpec, of_pair, with_variants, *rest):
+def _with_made_up_values(source: Module, translated: Module, spec: LaunchSpec, of_pair, with_variants, most, *rest):
     """The result for the first made-up launch that the source can run. Raises: NotRunnable where there is none."""
     reason = "some of its arguments are neither pointers nor numbers"
     for guess in guesses(spec, source.text):
-        result = _Validation(Pair(source, translated, guess, *of_pair), *rest).result(None, with_variants)
+        result = _Validation(Pair(source, translated, guess, *of_pair), *rest).result(None, with_variants, most)
         if result.status != "not_runnable":
             numbers = {name: value for name, value in guess.values.items() if not isinstance(value, dict)}
             note = "the launch has no values: sizes and tensors were made up"
@@ -109,8 +110,8 @@ class _Validation:
         self.points = points_of(pair.source, int(self.spec.options.get("num_stages", 2)))
         self.steering = Steering(pair.source, pair.names[0], self.spec, pair.grid, self.points, self._accepts)
 
-    def result(self, given: Inputs | None, with_variants: bool) -> ValidationResult:
-        """Run the launch, then variants of it until one is wrong. Raises: NotRunnable where the launch check refuses it."""
+    def result(self, given: Inputs | None, with_variants: bool, most: int | None = None) -> ValidationResult:
+        """Run the launch, then variants of it, at most `most`, until one is wrong. Raises: NotRunnable where the launch check refuses it."""
         asked = given or make_inputs(self.spec)
         if self.refusal is not None and (why := self.refusal(asked)) and not why.startswith(NO_ANSWER):
             raise NotRunnable("launch", f"the translation refuses this launch: {why}")
@@ -123,6 +124,8 @@ class _Validation:
                 self.ran.append(changed.variant)
                 if other.status != "validated":
                     result = other
+                    break
+                if len(self.ran) == most:
                     break
         pair = self.pair
         trips = {line: tuple(sorted(counts)) for line, counts in sorted(pair.trips.items())}
@@ -269,7 +272,7 @@ def validate_job(job: dict, observe: Observer | None = None) -> dict:
     """Compile and validate one launch on one target; for worker processes. observe: is told of each run of the source.
 
     `job`: source (path or module), output (the Gluon file), target, launch (a launch as JSON or a LaunchSpec), search_path,
-    import_hosts, variants, inputs (a file with `make_inputs`), output_launch (where the translation is launched with other options than its
+    import_hosts, variants, most (of them), inputs (a file with `make_inputs`), output_launch (where the translation is launched with other options than its
     source). -> the JSON form of the result; `status` is `skipped` when a side does not compile.
     """
     from gluonize.diagnostics import TranslationError
@@ -302,6 +305,7 @@ def validate_job(job: dict, observe: Observer | None = None) -> dict:
         source_file=source.file,
         translated_file=translated.file,
         with_variants=job.get("variants", True),
+        most=job.get("most"),
         inputs=inputs,
         refusal=launch_check(parse_file(translated.file).tree, spec.kernel, spec, translated.defaults),
         defaults=source.defaults,

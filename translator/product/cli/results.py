@@ -64,6 +64,9 @@ def result_entries(report: FileReport) -> list[dict]:
                 "triton": checked.triton.metrics.as_json() if checked.triton else None,
                 "parity": checked.parity.as_json() if checked.parity else None,
                 "validation": checked.validation,
+                "host_launches": [
+                    launch.as_json() for launch in report.host_launches if launch.kernel == checked.outcome.spec.kernel
+                ],
             }
         )
     return entries

@@ -11,13 +11,12 @@ from gluonize.product.cli import exit_status
 from gluonize.product.cli.console import Verbosity, print_diagnostics, rich_console
 from gluonize.product.cli.finding_formats import reported
 from gluonize.product.cli.project.check import nothing_found, project_files
-from gluonize.product.cli.translate.command import validation_line
+from gluonize.product.cli.result_lines import attention_lines, kernel_lines, launch_lines
 from gluonize.product.cluster.open_pool import open_pool
 from gluonize.product.project.cache.results import ContentCache
 from gluonize.product.project.edits.update import Updated, update_file
 from gluonize.product.project.files.config import find_config
 from gluonize.product.project.files.planned import ProjectFile
-from gluonize.product.project.output.verdict import united_coverage
 from gluonize.product.project.translate.plan import TranslateOptions
 from gluonize.product.review.annotations import Annotation, errors
 
@@ -63,6 +62,8 @@ def _run_update(
         counts = {action: sum(u.action == action for u in done) for action in dict.fromkeys(u.action for u in done)}
         listed = ", ".join(f"{count} {action}" for action, count in counts.items())
         console.print(f"{len(done)} generated file{'s' * (len(done) != 1)}: {listed}")
+        for _, line in launch_lines([updated.report for updated in done if updated.report is not None], True):
+            console.print(line, markup=False)
     return _status(done)
 
 
@@ -85,12 +86,16 @@ def _print(updated: Updated, console, verbosity: Verbosity) -> None:
             console.print(f"  edited from {updated.base.origin}{exact}", markup=False)
         for function, old, new in updated.merge.renames if updated.merge else ():
             console.print(f"  {function}: {old} is called {new}", markup=False)
-        for checked in updated.report.launches if updated.report and updated.action in ("written", "merged") else ():
-            if checked.validation["status"] != "skipped":
-                said = validation_line(checked.validation, united_coverage(updated.report.validations))
-                console.print(f"  {checked.outcome.spec.id}: {said}", markup=False)
+        report = updated.report if updated.action in ("written", "merged") else None
+        if report is not None and all(x.validation["status"] == "skipped" for x in report.launches):
+            report = None  # nothing was asked about it
+        for _, line in kernel_lines(report) if report is not None else ():
+            console.print(f"  {line}", markup=False)
+        for line in attention_lines(report) if report is not None else ():
+            console.print(f"    {line}", markup=False)
         for note in updated.notes:
-            console.print(f"  {note}", markup=False)
+            if report is None or note not in report.notes:
+                console.print(f"  {note}", markup=False)
     if updated.merge and updated.merge.conflicts:
         lines = ", ".join(map(str, updated.merge.conflicts))
         console.print(f"  conflicts to resolve at line{'s' * (len(updated.merge.conflicts) > 1)} {lines}", markup=False)

@@ -8,16 +8,26 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from gluonize.judge.machine.coverage import Coverage
 from gluonize.product.cli import exit_status
 from gluonize.product.cli.console import Verbosity, print_diagnostics, rich_console
 from gluonize.product.cli.finding_formats import of_report, reported
+from gluonize.product.cli.result_lines import (
+    GOOD,
+    OPEN,
+    WRONG,
+    attention_lines,
+    kernel_lines,
+    launch_lines,
+    launches_by_kernel,
+    validation_line,
+)
 from gluonize.product.cli.results import result_entries, write_json
 from gluonize.product.cli.translate.guess_table import correction_line, missing_lines, table_lines, write_launches
 from gluonize.product.cluster.open_pool import open_pool
 from gluonize.product.project.output.verdict import united_coverage
 from gluonize.product.project.translate.plan import PlannedFile, TranslateOptions, plan_translation
-from gluonize.product.project.translate.run import FileReport, mismatch_text, process_file, write_output
+from gluonize.product.project.translate.report import CheckedLaunch, FileReport
+from gluonize.product.project.translate.run import process_file, write_output
 from gluonize.product.review.annotations import Annotation
 
 __all__ = ["TranslateOptions", "run_translate"]
@@ -105,7 +115,12 @@ def _status(reports: list[FileReport]) -> int:
     refused = any(r.status == "refused" or any(x.status == "refused" for x in r.launches) for r in reports)
     if refused or any(d.code == "output-unwritable" for r in reports for d in r.diagnostics):
         return exit_status.REFUSED
+    # Where all launches were given, they are the user's choice, whatever host code has besides.
+    derived = [x for report in reports for x in report.host_launches if not report.planned.request.launches]
+    if any(launch.status == "refused" for launch in derived):
+        return exit_status.REFUSED
     failed = any(r.status in ("failed", "mismatch") or any(x.status == "failed" for x in r.launches) for r in reports)
+    failed |= any(launch.status == "not-served" for launch in derived)
     return exit_status.CHECK_FAILED if failed else exit_status.DONE
 
 
@@ -128,20 +143,6 @@ def reason_lines(reports: list[FileReport]) -> Iterator[str]:
         yield f"{len(names):4d}  {reason}: {shown}"
 
 
-def validation_line(found: dict, together: Coverage | None = None) -> str:
-    """`validated`, and what a reader should know of how. together: what all launches of the file ran."""
-    if found["status"] == "not_runnable":
-        return f"not validated: {found.get('reason', '')}".rstrip(": ")
-    if found["status"] == "mismatch":
-        return f"mismatch: {mismatch_text(found)}"
-    word = found["status"]
-    if found.get("coverage"):
-        own = Coverage.of_json(found["coverage"])
-        word = (own.with_others(together) if together is not None else own).verdict()
-    made_up = ", ".join(f"{name} = {value}" for name, value in found.get("made_up", {}).items())
-    return f"{word}, with made-up values: {made_up}" if made_up else word
-
-
 class _Printer:
     """What a person sees. Results go to standard output, or to standard error when the JSON goes there."""
 
@@ -151,16 +152,9 @@ class _Printer:
         self.console = rich_console(verbosity, sys.stderr if to_stderr else sys.stdout)
 
     def file(self, report: FileReport) -> None:
-        """One output file: kernels, choices, assumptions; one line in batch mode. Diagnostics always."""
-        if not self.verbosity.quiet:
-            if self.batch and not self.verbosity.verbose:
-                request = report.planned.request
-                found = {x.validation["status"] for x in report.launches} - {"skipped"}
-                if found == {"validated"} and (together := united_coverage(report.validations)) and together.gaps():
-                    found = {"validated in part"}
-                self.say(f"{report.status:10s} {request.target:8s} {','.join(sorted(found)):12s} {report.planned.id}")
-            else:
-                self._file(report)
+        """One output file: a line per kernel and what needs attention, with -v all that was decided. Diagnostics always."""
+        if not self.verbosity.quiet and not _passed_by(report):
+            self._file(report)
         sys.stdout.flush()
         if _passed_by(report):
             return
@@ -171,8 +165,22 @@ class _Printer:
 
     def _file(self, report: FileReport) -> None:
         request = report.planned.request
+        if request.standalone and report.launches and not self.verbosity.verbose:
+            for mark, line in kernel_lines(report):
+                self.say(f"{line}  {request.target}  {report.planned.id}", _STYLES.get(mark))
+            return
         written = report.output or "nothing written"
         self.say(f"{request.source} -> {written} ({request.target}{_times(report)})")
+        for mark, line in kernel_lines(report):
+            self.say(line, _STYLES.get(mark))
+        if self.verbosity.verbose:
+            self._details(report)
+        else:
+            for line in attention_lines(report):
+                self.say(f"  {line}")
+
+    def _details(self, report: FileReport) -> None:
+        """What was guessed, chosen and assumed."""
         for derivation in report.derivations:
             for line in table_lines(derivation):
                 self.say(f"  {line}")
@@ -181,30 +189,36 @@ class _Printer:
         for line in missing_lines(checked.outcome for checked in report.launches):
             self.say(f"  {line}")
         together = united_coverage(report.validations)
-        for checked in report.launches:
-            if checked.status == "passed-over":
-                continue  # a note says why
-            self.say(f"  {checked.outcome.spec.kernel} ({checked.outcome.spec.id}): {checked.status}")
-            for line in checked.outcome.choices:
+        for kernel, launches in launches_by_kernel(report).items():
+            own = [checked for checked in launches if checked.status != "passed-over"]  # a note says why
+            shared = (
+                [line for line in _lines_of(own[0]) if all(line in _lines_of(x) for x in own)] if len(own) > 1 else []
+            )
+            if shared:
+                self.say(f"  {kernel}: what its {len(own)} launches share")
+            for line in shared:
                 self.say(f"    {line}")
-            for line in checked.outcome.assumptions:
-                self.say(f"    assumes {line}")
-            if checked.validation["status"] != "skipped":
-                self.say(f"    {validation_line(checked.validation, together)}")
+            for checked in own:
+                self.say(f"  {kernel} ({checked.outcome.spec.id}): {checked.status}")
+                for line in _lines_of(checked):
+                    if line not in shared:
+                        self.say(f"    {line}")
+                if checked.validation["status"] != "skipped":
+                    self.say(f"    {validation_line(checked.validation, together)}")
         for note in report.notes:
             self.say(f"  note: {note}")
 
     def summary(self, reports: list[FileReport]) -> None:
-        """The parity table, and in batch mode how many of each."""
-        from gluonize.judge.lower.parity_table import parity_summary, parity_table
-
+        """Of many files how many of each; with -v the parity table; last, launches in host code."""
         if self.verbosity.quiet:
             return
         compared = [x.parity for report in reports for x in report.launches if x.parity]
-        if compared and (not self.batch or self.verbosity.verbose):
+        if compared and self.verbosity.verbose:
+            from gluonize.judge.lower.parity_table import parity_summary, parity_table
+
             self.console.print("\nagainst Triton's own compile of the source (gluon / triton):")
             self.console.print(parity_summary(compared))
-            for parity in compared if self.verbosity.verbose else ():
+            for parity in compared:
                 self.console.print(parity_table(parity))
         if self.batch:
             told = [report for report in reports if not _passed_by(report)]
@@ -214,9 +228,28 @@ class _Printer:
             self.say(", ".join(f"{n} {status}" for status, n in counts.items()))
             for line in reason_lines(reports):
                 self.say(line)
+        for status, line in launch_lines(reports, self.batch and not self.verbosity.verbose):
+            self.say(line, _STYLES.get(status))
 
-    def say(self, text: str) -> None:
-        self.console.print(text, markup=False)
+    def say(self, text: str, style: str | None = None) -> None:
+        if not self.console.encoding.lower().startswith("utf"):
+            text = text.replace(GOOD, "+").replace(WRONG, "x")
+        self.console.print(text, markup=False, style=style)
+
+
+def _lines_of(checked: CheckedLaunch) -> list[str]:
+    """What was chosen and assumed for a launch."""
+    return [*checked.outcome.choices, *(f"assumes {line}" for line in checked.outcome.assumptions)]
+
+
+_STYLES = {
+    GOOD: "green",
+    OPEN: "yellow",
+    WRONG: "red",
+    "unread": "yellow",
+    "not-served": "bold red",
+    "refused": "bold red",
+}
 
 
 def _times(report: FileReport) -> str:

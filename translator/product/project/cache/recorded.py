@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TypeVar
 
 from gluonize.diagnostics import TranslationError
@@ -34,6 +34,11 @@ class Reads:
     lookups: tuple[tuple[Lookup, str], ...] = ()
     environment: tuple[str, ...] = ()
     mentions: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()
+
+    def joined(self, other: Reads) -> Reads:
+        """All that either depended on."""
+        pairs = ((getattr(self, field.name), getattr(other, field.name)) for field in fields(self))
+        return Reads(*(tuple(sorted({*own, *more})) for own, more in pairs))
 
     @property
     def steady(self) -> bool:

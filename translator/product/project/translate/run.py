@@ -9,8 +9,9 @@ import logging
 import os
 import tempfile
 import time
-from concurrent.futures import CancelledError
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
+from dataclasses import replace
 
 from gluonize.diagnostics import Diagnostic, InternalError, TranslationError
 from gluonize.judge.lower.cache_entry import CODE as UNUSABLE_CACHE
@@ -20,66 +21,25 @@ from gluonize.judge.lower.parity import Parity
 from gluonize.product.project.cache.recorded import Reads
 from gluonize.product.project.cache.results import ContentCache, content_key
 from gluonize.product.project.cache.translation import stamped_text, translate_cached
+from gluonize.product.project.launches.jobs import HostLaunchJobs
 from gluonize.product.project.output.draft import draft_path
 from gluonize.product.project.output.file import write_whole
 from gluonize.product.project.output.provenance import read_generated, without_line
 from gluonize.product.project.output.rejected import moved, rejected_path, with_findings
 from gluonize.product.project.output.verdict import with_verdict
 from gluonize.product.project.translate.plan import PlannedFile, TranslateOptions
+from gluonize.product.project.translate.report import CheckedLaunch, FileReport
+from gluonize.product.project.translate.validating import Validating
 from gluonize.read.kernels.gluon_kernels import is_gluon_launch, plain_launch
-from gluonize.read.launches.derive.table import Derivation
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.request import CTAS, LaunchOutcome, TranslateRequest, TranslateResult, as_launched
 
 _CROSSING = "AMDGPU does not support cross-CTA shared memory transfers"  # of Triton's compiler
 TRANSLATE = "gluonize.translation:translate_kernel"
 LOWER = "gluonize.judge.lower.jobs:lower_file"
-# validate_launch(source, output, spec, target, search_path, import_hosts) -> {"status": ..., ...}
 VALIDATE = "gluonize.judge.verdict:validate_launch"
 _PASSED = ("validated", "skipped")
 log = logging.getLogger("gluonize")
-
-
-@dataclass(frozen=True)
-class CheckedLaunch:
-    """One launch after its checks. status, diagnostics: as in the JSON results. validation: {"status": ...}."""
-
-    outcome: LaunchOutcome
-    status: str
-    diagnostics: tuple[Diagnostic, ...] = ()
-    gluon: Lowered | None = None
-    triton: Lowered | None = None
-    parity: Parity | None = None
-    validation: dict = field(default_factory=lambda: {"status": "skipped"}, hash=False)
-
-
-@dataclass(frozen=True)
-class FileReport:
-    """What became of one output file. text: still to be written; output: its path once written, else None.
-    status: `mismatch` where the text computes something else than the source. bug: an internal error, as text.
-    derivations: how launches that were not given were found."""
-
-    planned: PlannedFile
-    status: str
-    launches: tuple[CheckedLaunch, ...] = ()
-    diagnostics: tuple[Diagnostic, ...] = ()
-    notes: tuple[str, ...] = ()
-    text: str | None = None
-    output: str | None = None
-    seconds: float = 0.0
-    elapsed: float = 0.0
-    bug: str = ""
-    derivations: tuple[Derivation, ...] = ()
-
-    @property
-    def validations(self) -> list[dict]:
-        """What the reference machine says of each launch that was translated."""
-        return [x.validation for x in self.launches if x.status == "translated"]
-
-    @property
-    def bugs(self) -> list[str]:
-        """Internal errors, of the translation and of its validation, as text."""
-        return [text for text in (self.bug, *(found.get("bug", "") for found in self.validations)) if text]
 
 
 @functools.cache
@@ -123,7 +83,8 @@ def process_file(planned: PlannedFile, options: TranslateOptions, pool: WorkerPo
     )  # fmt: skip
     if result.text is None:
         launches = tuple(CheckedLaunch(o, o.status, o.diagnostics) for o in result.outcomes)
-        return replace(report, launches=launches)
+        found, _ = HostLaunchJobs(request, result, options.compile, pool).found("", (), _untranslated(launches))
+        return replace(report, launches=launches, host_launches=found)
     found = replace(request, chosen=result.chosen) if result.chosen else request
     text = stamped_text(result.text, found, planned.output, options.launches, reads, cache)
     try:
@@ -145,34 +106,76 @@ def checked_report(
     )  # fmt: skip
     if options.compile and (known := cache.get(key)) is not None:
         log.info("%s for %s: checks found in the cache", request.source, request.target)
-        return replace(report, launches=known, status="translated", text=result.text)
-    checked = _checked(report, result, options, pool)
+        launches, hosts = known
+        return replace(report, launches=launches, host_launches=hosts, status="translated", text=result.text)
+    checked, host_reads = _checked(report, result, options, pool)
     passed = all(x.status == "translated" and x.validation["status"] in _PASSED for x in checked.launches)
-    if options.compile and not request.import_hosts and checked.status == "translated" and passed:
-        cache.put(key, checked.launches, reads)
+    if (
+        options.compile
+        and not request.import_hosts
+        and checked.status == "translated"
+        and passed
+        and not checked.bug
+        and checked.notes == report.notes
+    ):
+        cache.put(key, (checked.launches, checked.host_launches), reads.joined(host_reads))
     return checked
 
 
-def _checked(report: FileReport, result: TranslateResult, options: TranslateOptions, pool: WorkerPool) -> FileReport:
-    """The report of a text after its launches were compiled, compared and validated; nothing is written yet."""
+def _checked(
+    report: FileReport, result: TranslateResult, options: TranslateOptions, pool: WorkerPool
+) -> tuple[FileReport, Reads]:
+    """The report of a text after its launches were compiled, compared and validated, and what was read for those in host code; nothing
+    is written yet."""
     with tempfile.TemporaryDirectory(prefix="gluonize-") as folder:
         # Checked where it cannot be mistaken for a result; under its final name, which compiler messages quote.
         request = report.planned.request
         draft = draft_path(folder, request.source, os.path.basename(report.planned.output), request.search_path)
         write_whole(draft, result.text)
-        launches = tuple(_check(outcome, draft, report.planned, options, pool) for outcome in result.outcomes)
-    launches, notes = _passed_over(request, launches)
+        specs = [outcome.spec for outcome in result.outcomes if outcome.status == "translated"]
+        asked = options.compile and options.validate and not request.emit and is_available(VALIDATE)
+        validating = Validating(request, draft, specs, pool, VALIDATE) if asked else None
+        started = [_check(outcome, draft, report.planned, options, pool, validating) for outcome in result.outcomes]
+        hosts = HostLaunchJobs(request, result, options.compile, pool)
+        if validating is not None:
+            validating.go_on()
+        launches, notes = _passed_over(request, tuple(ended() for ended in started))
+        status = _status_of(launches, result, options)
+        good = status == "translated"
+        served = [x.outcome.spec for x in launches if good and x.status == "translated"]
+        lost = {} if good else {x.outcome.spec.kernel: _LOST[status] for x in launches}
+        found, host_reads = hosts.found(draft, served, lost | _untranslated(launches))
+    checked = replace(
+        report, launches=launches, status=status, text=result.text, notes=(*report.notes, *notes, *hosts.notes)
+    )
+    return replace(checked, host_launches=found, bug=hosts.bug), host_reads
+
+
+# Why no kernel of a file is served.
+_LOST = {
+    "failed": "its translation does not compile", "mismatch": "its translation is wrong", "refused": "the file is not translated",
+}  # fmt: skip
+
+
+def _status_of(launches: tuple[CheckedLaunch, ...], result: TranslateResult, options: TranslateOptions) -> str:
+    """What became of a file whose launches were checked."""
     statuses = [x.status for x in launches]
     beyond_triton = any(x.status == "refused" and x.outcome.status == "translated" for x in launches)
     if "failed" in statuses:
-        status = "failed"
-    elif "translated" in statuses and (options.keep_going or not beyond_triton):
-        status = "translated"
-    else:
-        status = "refused" if launches else result.status
-    if status == "translated" and any(x.validation.get("status") == "mismatch" for x in launches):
-        status = "mismatch"
-    return replace(report, launches=launches, status=status, text=result.text, notes=(*report.notes, *notes))
+        return "failed"
+    if "translated" not in statuses or beyond_triton and not options.keep_going:
+        return "refused" if launches else result.status
+    return "mismatch" if any(x.validation.get("status") == "mismatch" for x in launches) else "translated"
+
+
+def _untranslated(launches: tuple[CheckedLaunch, ...]) -> dict[str, str]:
+    """Why kernels have no translation, by name."""
+    out = {}
+    there = {x.outcome.spec.kernel for x in launches if x.status == "translated"}
+    for kernel, found in ((x.outcome.spec.kernel, x.diagnostics or x.outcome.diagnostics) for x in launches):
+        why = f": {found[0].message.removeprefix(f'{kernel}: ')}" if found else ""
+        out |= {} if kernel in there else {kernel: f"{kernel} is not translated{why}"}
+    return out
 
 
 def _passed_over(
@@ -268,26 +271,33 @@ def _moved(checked: CheckedLaunch, old: str, new: str, by: int) -> CheckedLaunch
 
 
 def _check(
-    outcome: LaunchOutcome, draft: str, planned: PlannedFile, options: TranslateOptions, pool: WorkerPool
-) -> CheckedLaunch:
-    """Compile both sides of one launch, compare them, run both on the reference machine."""
+    outcome: LaunchOutcome, draft: str, planned: PlannedFile, options: TranslateOptions, pool: WorkerPool,
+    validating: Validating | None,
+) -> Callable[[], CheckedLaunch]:  # fmt: skip
+    """Start to compile both sides of one launch; -> what waits for that, and for its validation, and compares them."""
     checked = CheckedLaunch(outcome, outcome.status, outcome.diagnostics)
     if outcome.status != "translated" or not options.compile or planned.request.emit:
-        return checked
+        return lambda: checked
     request, spec = planned.request, outcome.spec
     ours = _submit(pool, LOWER, draft, plain_launch(spec) if is_gluon_launch(spec) else spec, planned, options)
     own = as_launched(spec, request.choices_for(spec.kernel))
     theirs = _submit(pool, LOWER, request.source, own, planned, options) if options.parity else None
-    validation = None
-    if options.validate and is_available(VALIDATE):
-        arguments = (request.source, draft, spec, request.target, request.search_path, request.import_hosts)
-        validation = pool.submit(VALIDATE, *arguments, what=f"validating {spec.kernel} on {request.target}")
+    return functools.partial(_compared, checked, draft, planned, options, pool, ours, theirs, validating)
+
+
+def _compared(
+    checked: CheckedLaunch, draft: str, planned: PlannedFile, options: TranslateOptions, pool: WorkerPool,
+    ours: Future, theirs: Future | None, validating: Validating | None,
+) -> CheckedLaunch:  # fmt: skip
+    """What became of the jobs of one launch."""
+    request, spec = planned.request, checked.outcome.spec
     gluon, problems = _result(ours)
     triton, complaints = _result(theirs)
     problems = tuple(replace(d, file=planned.output if d.file == draft else d.file) for d in problems)
     if gluon and not problems and (overflow := gluon.lds_overflow()):
         problems = (overflow,)
         if triton is None and not complaints:
+            own = as_launched(spec, request.choices_for(spec.kernel))
             triton, complaints = _result(_submit(pool, LOWER, request.source, own, planned, options))
         complaints = complaints or tuple(filter(None, [triton.lds_overflow()] if triton else []))
     if crossing := _crossing(problems, spec, request.source):
@@ -301,9 +311,9 @@ def _check(
         return replace(checked, status="failed", diagnostics=problems)
     parity = Parity(spec.id, request.target, gluon.metrics, triton.metrics) if triton else None
     found = {"status": "skipped"}
-    if validation is not None:
+    if validating is not None:
         try:
-            found = validation.result()
+            found = validating.found(spec)
         except TranslationError as error:
             reason = error.diagnostics[0].message
             found = {

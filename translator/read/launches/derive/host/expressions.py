@@ -20,6 +20,7 @@ from gluonize.read.launches.derive.host.model import (
     as_number,
     has_model,
 )
+from gluonize.read.launches.derive.supposed import takes_other_branch
 from gluonize.read.names.scope import Frame, Scope
 from gluonize.read.unresolved import NoValue, Place
 
@@ -90,7 +91,8 @@ class HostExpressions:
             return self.compare(node, env, scope, name)
         if isinstance(node, ast.IfExp):
             test = self.truth(self.value(node.test, env, scope))
-            return self.value(node.orelse if test is False else node.body, env, scope, name)
+            other = test is False or test is None and takes_other_branch()
+            return self.value(node.orelse if other else node.body, env, scope, name)
         if isinstance(node, ast.Subscript):
             return self.subscript(node, env, scope, name)
         if isinstance(node, ast.Call):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gluonize.read.launches.derive.kernel.roles import size_role
+from gluonize.read.launches.derive.supposed import supposed_size
 from gluonize.read.spec import torch_types
 
 # Numbers of torch, the exponents of scales among them, as signatures write their types.
@@ -46,7 +47,7 @@ class Model:
         """This as a number: its role's, and the same each time."""
         if self.number is None:
             role = size_role(self.name)
-            self.number = role.value if role is not None else _DEFAULT_SIZE
+            self.number = supposed_size(role.value if role is not None else _DEFAULT_SIZE)
         return self.number
 
     def rank(self) -> int | None:
@@ -67,9 +68,8 @@ class Model:
         dims = self.with_rank(index + 1 if index >= 0 else max(-index, 2 if self.dims is None else len(self.dims)))
         if dims[index] is None:
             role = size_role(name) if name else None
-            dims[index] = (
-                role.value if role is not None else (64 if index == -1 or index == len(dims) - 1 > 1 else _DEFAULT_SIZE)
-            )
+            usual = 64 if index == -1 or index == len(dims) - 1 > 1 else _DEFAULT_SIZE
+            dims[index] = supposed_size(role.value if role is not None else usual)
         return dims[index]  # type: ignore[return-value]
 
     def sizes(self) -> list[int]:

@@ -22,6 +22,7 @@ from gluonize.read.launches.derive.host.parameters import annotated_type, is_ten
 from gluonize.read.launches.derive.host.ranks import ranks_shown
 from gluonize.read.launches.derive.host.sites import Site
 from gluonize.read.launches.derive.kernel.documented import documented_types
+from gluonize.read.launches.derive.supposed import takes_other_branch
 from gluonize.read.names.scope import Frame, Scope
 
 
@@ -219,7 +220,8 @@ class HostRun(HostExpressions):
             self.branch(node, env, scope, goal)
         elif isinstance(node, ast.For):
             items = self.items(self.value(node.iter, env, scope))
-            self.assign(node.target, items[0] if items else Model(_name_of(node.target)), env)
+            item = items[-1 if takes_other_branch() else 0] if items else Model(_name_of(node.target))
+            self.assign(node.target, item, env)
             self.body(node.body, env, scope, goal)
         elif isinstance(node, ast.While):
             self.body(node.body, env, scope, goal)
@@ -275,6 +277,8 @@ class HostRun(HostExpressions):
         body = node.body if test else node.orelse
         if test is None:
             body = _likely(node)
+            if takes_other_branch() and not _raises(other := node.orelse if body is node.body else node.body):
+                body = other
         if _leaves(body) and self.depth == 0:
             if test:
                 self.contradicts = True

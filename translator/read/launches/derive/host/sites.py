@@ -56,6 +56,14 @@ def find_sites(program: Program, home: Scope, kernel: ast.FunctionDef) -> list[S
     return found or [s for module in _others(program, home, called, "[") for s in _sites_in(module, kernel, launches)]
 
 
+def find_every_site(program: Program, home: Scope, kernel: ast.FunctionDef) -> Iterator[Site]:
+    """The launches of a kernel in its file, then those in the other files of its package."""
+    called = names_of(kernel, home)
+    launches = functools.partial(_is_launch, kernels=called)
+    for module in (home, *_others(program, home, called, "[")):
+        yield from _sites_in(module, kernel, launches)
+
+
 def find_calls(program: Program, home: Scope, function: ast.FunctionDef) -> Iterator[Site]:
     """The calls of a host function by its name, in its file first, then in the other files of its package."""
     calls = functools.partial(_is_call, name=function.name)

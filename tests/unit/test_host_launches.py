@@ -1,0 +1,212 @@
+"""Launches that stand in host code: what is known of them, and whether a translation serves them."""
+
+import json
+
+import pytest
+
+from gluonize.product.cli.edge import run
+from gluonize.product.project.launches.judge import WrittenText, asked_launches, bound_launches, findings, host_launches
+from gluonize.read.launches.bound.binding import BoundConfig, BoundValue, LaunchBinding
+from gluonize.read.launches.bound.launches import launch_bindings
+from gluonize.read.spec.launch import LaunchSpec, compiled_as
+
+HEAD = "import torch\nimport triton\nimport triton.language as tl\nraise SystemExit\n"
+KERNEL = """
+@triton.jit
+def k(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + i, tl.load(x_ptr + i, mask=i < n) * 2, mask=i < n)
+"""
+
+
+def read(tmp_path, host, kernel=KERNEL):
+    path = tmp_path / "m.py"
+    path.write_text(HEAD + kernel + host)
+    return launch_bindings(str(path), ["k"])
+
+
+def known(binding):
+    found = {n: v.value if v.kind == "constexpr" else v.kind for n, v in binding.arguments.items()}
+    return {name: value for name, value in found.items() if value != ""}
+
+
+def test_what_callers_pass_is_known(tmp_path):
+    host = """
+def run(x, block=64):
+    y = torch.empty_like(x, dtype=torch.float16)
+    k[(1,)](x, y, x.shape[1], BLOCK=block, num_warps=8)
+
+if __name__ == "__main__":
+    run(torch.randn(4, 1000, dtype=torch.bfloat16), 128)
+"""
+    (found,) = read(tmp_path, host)
+    assert known(found) == {"x_ptr": "*bf16", "y_ptr": "*fp16", "n": "i32", "BLOCK": 128}
+    assert found.options == {"num_warps": 8, "num_stages": 2} and found.caller.startswith("called from line")
+    assert found.arguments["n"] == BoundValue("i32", divisible=False, number=1000, text="x.shape[1]")
+
+
+def test_what_depends_on_sizes_and_branches_that_nobody_knows_is_not_known(tmp_path):
+    host = """
+def run(x):
+    y = torch.empty_like(x)
+    block = triton.next_power_of_2(x.shape[0])
+    warps = 8 if x.is_sparse else 4
+    k[(1,)](x, y, 64 if x.shape[0] > 7 else 32, BLOCK=block, num_warps=warps)
+"""
+    (found,) = read(tmp_path, host)
+    assert known(found) == {"x_ptr": "*", "y_ptr": "*", "n": "i32"} and found.options == {"num_stages": 2}
+    assert found.arguments["n"].number is None
+
+
+def test_each_value_that_a_test_is_given_is_a_way(tmp_path):
+    host = """
+@pytest.mark.parametrize("dtype, block", [(torch.float16, 64), (torch.float32, 256)])
+def test_k(dtype, block):
+    x = torch.ones(8, dtype=dtype)
+    k[(1,)](x, torch.empty_like(x), 8, BLOCK=block)
+"""
+    found = read(tmp_path, host)
+    assert [(b.arguments["x_ptr"].kind, b.arguments["BLOCK"].value) for b in found] == [("*fp16", 64), ("*fp32", 256)]
+    assert found[1].caller == "with dtype = torch.float32, block = 256"
+
+
+def test_an_annotation_is_the_type_whatever_the_number(tmp_path):
+    kernel = KERNEL.replace("n, BLOCK", "n: tl.int64, BLOCK")
+    (found,) = read(tmp_path, "\nk[(1,)](torch.ones(8), torch.ones(8), 1, BLOCK=64)\n", kernel)
+    assert found.arguments["n"].kind == "i64"
+
+
+@pytest.mark.parametrize(
+    "host, problem",
+    [
+        ("def run(*rest):\n    k[(1,)](*rest, BLOCK=64)\n", "what `*rest` passes is not known"),
+        ("def run(x):\n    wrap(k)[(1,)](x, x, 8, BLOCK=64)\n", "`wrap(k)` is a kernel in a way that is not read"),
+        ("K = {1: k}\ndef run(x):\n    K[1][(1,)](x, x, 8, BLOCK=64)\n", "`K[1]` is a kernel in a way"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_says_what(tmp_path, host, problem):
+    (found,) = read(tmp_path, "\n" + host)
+    assert found.problem.startswith(problem) and found.problem_line == found.line
+
+
+SPEC = LaunchSpec(
+    "k", "k", "m.py", {"x_ptr": "*fp16", "y_ptr": "*fp16", "n": "i32", "BLOCK": "constexpr"}, {"BLOCK": 64},
+    {"x_ptr": "DS", "y_ptr": "DS", "n": "D"}, {"num_warps": 4},
+)  # fmt: skip
+TEXT = """
+def k(x_ptr, y_ptr, n, BLOCK):
+    gl.static_assert(y_ptr.dtype.element_ty == gl.float16, "k is translated for y_ptr fp16")
+
+
+def _check_k(*args, **kwargs):
+    given = dict(zip(k.arg_names, args)) | kwargs
+    for name in ("n",):
+        if isinstance(given.get(name), int) and given[name] % 16:
+            raise ValueError(f"k: {name} is no multiple of 16")
+"""
+
+
+def said(binding, refuse=lambda spec: None, refuse_source=lambda spec: None, served=(SPEC,)):
+    """The line for one binding; refuse: why the front end refuses a launch of the text."""
+    bound = bound_launches([binding], served)
+    asked = asked_launches(bound, served)
+    by_text = {compiled_as(s.as_json()): refuse(s) for s in asked}
+    by_source = {compiled_as(s.as_json()): refuse_source(s) for s in asked}
+    text = WrittenText(TEXT)
+    found = findings(bound, by_text, by_source, text)
+    (line,) = host_launches([binding], found, "m.py", {"k": text.asserted("k")}, {})
+    return str(line)
+
+
+def binding(configs=(), **changed):
+    arguments = {
+        "x_ptr": BoundValue("*fp16"), "y_ptr": BoundValue("*fp16"), "n": BoundValue("i32", divisible=True, number=64),
+        "BLOCK": BoundValue("constexpr", 64, is_constexpr=True),
+    }  # fmt: skip
+    return LaunchBinding("k", "m.py", 42, arguments=arguments | changed, configs=configs)
+
+
+def refusal(spec, why="k is translated for y_ptr fp16"):
+    from gluonize.diagnostics import Diagnostic
+
+    return Diagnostic("compiler-error", "k does not compile", "m.py", 7, 1, why)
+
+
+def test_a_contract_that_contradicts_the_launch_is_not_served():
+    assert said(binding()) == "launch at line 42: served"
+    wrong = binding(y_ptr=BoundValue("*bf16"), BLOCK=BoundValue("constexpr", 128, is_constexpr=True))
+    assert said(wrong) == "launch at line 42: served"  # where the text accepts it, it is
+    assert said(wrong, refusal) == "launch at line 42: not served: y_ptr is bf16 there"
+
+
+def test_the_check_before_a_launch_counts_as_an_assertion_does():
+    wrong = binding(n=BoundValue("i32", divisible=False, number=100))
+    assert said(wrong) == "launch at line 42: not served: n is no multiple of 16"
+
+
+def test_what_host_code_does_not_show_is_said_where_the_text_asserts_it():
+    open_ones = binding(x_ptr=BoundValue("*"), y_ptr=BoundValue("*"), n=BoundValue("i32"))
+    assert said(open_ones) == "launch at line 42: served where y_ptr is fp16"
+
+
+def test_what_triton_refuses_too_is_refused_with_its_line():
+    wrong = binding(y_ptr=BoundValue("*bf16"))
+    why = lambda spec: refusal(spec, "no such thing")  # noqa: E731
+    assert said(wrong, refusal, why) == "launch at line 42: not served: Triton refuses it: no such thing (line 7)"
+    unknown = binding(y_ptr=BoundValue("*bf16"), BLOCK=BoundValue("", is_constexpr=True))
+    assert said(unknown, refusal, why) == "launch at line 42: cannot be read: BLOCK is not known"
+
+
+def test_configurations_that_are_not_served_are_named_by_what_they_alone_have():
+    configs = tuple(BoundConfig({"BLOCK": b}, {"num_warps": w}) for b in (64, 128, 256) for w in (4, 8))
+    refuse = lambda spec: refusal(spec) if spec.constexprs["BLOCK"] == 256 else None  # noqa: E731
+    assert said(binding(configs), refuse) == "launch at line 42: served but for BLOCK 256"
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GLUONIZE_CACHE_DIR", str(tmp_path / "cache"))
+    host = (
+        "\ndef run():\n    x = torch.ones(64, dtype=torch.float16)\n    k[(1,)](x, torch.empty_like(x), 64, BLOCK=64)\n"
+    )
+    (tmp_path / "m.py").write_text(HEAD + KERNEL + host)
+    return tmp_path
+
+
+COMMAND = ("translate", "m.py", "-t", "gfx942", "--no-validate", "--no-parity", "-o", "out.py", "--json", "r.json")
+
+
+def test_the_exit_status_and_the_last_line_say_what_a_planted_contract_does_not_serve(project, capsys):
+    assert run(list(COMMAND)) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "launch at line 13: served"
+    assert run([*COMMAND, "--force", "--set", "num_warps=8"]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "launch at line 13: not served: num_warps is 4 there"
+    (found,) = json.loads((project / "r.json").read_text())["results"][0]["host_launches"]
+    assert (found["status"], found["line"], found["reason"]) == ("not-served", 13, "num_warps is 4 there")
+    assert (project / "out.py").exists()  # right for its own launches
+
+
+def test_a_launch_that_triton_refuses_is_not_replaced_by_a_guess_in_silence(project, capsys):
+    text = (project / "m.py").read_text().replace("* 2", "* (GONE if BLOCK == 64 else 2)")
+    (project / "m.py").write_text(text)
+    assert run([*COMMAND, "--set", "BLOCK=128"]) == 2
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("launch at line 13: not served: Triton refuses it: ") and last.endswith("(line 9)"), last
+
+
+def test_what_autograd_keeps_has_the_sizes_that_are_supposed(tmp_path):
+    host = """
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, dy):
+        (x,) = ctx.saved_tensors
+        k[(1,)](x, dy, x.stride(0), BLOCK=64)
+"""
+    (found,) = read(tmp_path, host)
+    assert found.arguments["x_ptr"].kind == "*" and found.arguments["n"].number is None

@@ -1,0 +1,158 @@
+"""What people see of a translation first: a line per kernel, what needs attention, and last whether launches in host code are served."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from gluonize.judge.lower.parity import ratio
+from gluonize.judge.machine.coverage import Coverage
+from gluonize.product.cli.translate.guess_table import correction_line, missing_lines
+from gluonize.product.project.launches.judge import HostLaunch
+from gluonize.product.project.output.verdict import united_coverage
+from gluonize.product.project.translate.run import CheckedLaunch, FileReport, mismatch_text
+
+GOOD, OPEN, WRONG = "✓", "!", "✗"
+_NOTES, _WORSE, _WIDTH = (
+    4,
+    3,
+    120,
+)  # lines of notes and of comparisons that are shown, and characters of what is there to be pasted
+# What is served comes first, what is not last.
+_ORDER = ("served", "served-in-part", "unread", "not-served", "refused")
+
+
+def kernel_lines(report: FileReport) -> Iterator[tuple[str, str]]:
+    """(mark, line) for each kernel of a file: is it right, how fast is it, and what was it made from."""
+    rows = [_row(report, kernel, own) for kernel, own in launches_by_kernel(report).items()]
+    widths = [max(len(row[1][column]) for row in rows) for column in range(5)] if rows else []
+    for mark, cells in rows:
+        parts = [cell.ljust(width) for cell, width in zip(cells, widths) if width]
+        yield mark, f"{mark} {'  '.join(parts)}".rstrip()
+
+
+def launches_by_kernel(report: FileReport) -> dict[str, list[CheckedLaunch]]:
+    out: dict[str, list[CheckedLaunch]] = {}
+    for checked in report.launches:
+        out.setdefault(checked.outcome.spec.kernel, []).append(checked)
+    return out
+
+
+def _row(report: FileReport, kernel: str, launches: list[CheckedLaunch]) -> tuple[str, tuple[str, ...]]:
+    mark, words = verdict_of(launches)
+    own = [x for x in launches if x.status != "passed-over"]
+    count = f"{len(own)} launch{'es' * (len(own) != 1)}" if own else ""
+    guesses = sum(len(d.guesses) for d in report.derivations if d.kernel == kernel)
+    guessed = f"{guesses} value{'s' * (guesses != 1)} guessed" if guesses else ""
+    if not all(x.kernel != kernel or x.status in _ORDER[:3] for x in report.host_launches):
+        mark, words = OPEN if mark == GOOD else mark, f"{words}, a launch is not served"
+    return mark, (kernel, words, speed_of(launches), count, guessed)
+
+
+def verdict_of(launches: Sequence[CheckedLaunch]) -> tuple[str, str]:
+    """Whether the translation of a kernel is right, of all its launches."""
+    own = [x for x in launches if x.status != "passed-over"]
+    statuses = {x.status for x in own}
+    found = [x.validation for x in own if x.status == "translated"]
+    kinds = {x["status"] for x in found}
+    if not own:
+        return OPEN, "stays Triton"
+    for status, words in (("failed", "does not compile"), ("refused", "refused")):
+        if status in statuses:
+            return WRONG, words
+    if "mismatch" in kinds:
+        return WRONG, "wrong"
+    if kinds == {"skipped"}:
+        return GOOD, "translated"
+    if kinds != {"validated"}:
+        return OPEN, "not validated"
+    coverage = united_coverage(found)
+    return (OPEN, "validated in part") if coverage is not None and coverage.gaps() else (GOOD, "validated")
+
+
+def speed_of(launches: Iterable[CheckedLaunch]) -> str:
+    """`0.91x instructions of Triton`, or from which to which ratio."""
+    compared = [x.parity for x in launches if x.parity is not None]
+    ratios = sorted(r for p in compared if (r := ratio(p.translated.mix.insns, p.triton.mix.insns)) is not None)
+    if not ratios:
+        return ""
+    ends = list(dict.fromkeys(f"{value:.2f}x" for value in (ratios[0], ratios[-1])))
+    return f"{' to '.join(ends)} instructions of Triton"
+
+
+def attention_lines(report: FileReport) -> Iterator[str]:
+    """What somebody should look at before using the output."""
+    together = united_coverage(report.validations)
+    for kernel, own in launches_by_kernel(report).items():
+        said = [validation_line(x.validation, together) for x in own if x.status == "translated"]
+        said = [line.partition(", with made-up values")[0] for line in said]
+        for line in dict.fromkeys(line for line in said if line not in ("validated", "skipped")):
+            yield f"{kernel}: {line}"
+    yield from missing_lines(checked.outcome for checked in report.launches)
+    worse = {}
+    for checked in report.launches:
+        for regression in checked.parity.regressions() if checked.parity is not None else ():
+            worse.setdefault((checked.outcome.spec.kernel, regression), checked.outcome.spec.id)
+    for (kernel, regression), launch in list(worse.items())[:_WORSE]:
+        yield f"{kernel} is worse than Triton's: {regression} ({launch})"
+    if len(worse) > _WORSE:
+        yield f"and worse in {len(worse) - _WORSE} more: -v shows them"
+    if line := correction_line(report.derivations):
+        short = f"to correct a guess: {line}"
+        yield (
+            short
+            if len(short) <= _WIDTH
+            else "to correct a guess: -v shows all, --write-launches FILE writes them down"
+        )
+    for note in report.notes[:_NOTES]:
+        yield f"note: {note}"
+    if len(report.notes) > _NOTES:
+        yield f"{len(report.notes) - _NOTES} more notes: -v"
+
+
+def launch_lines(reports: Sequence[FileReport], several: bool) -> Iterator[tuple[str, str]]:
+    """(status, line) of the launches in host code, alike ones together, those that are not served last. several: there may be many files:
+    each is named, and what is served is counted."""
+    told: dict[tuple[str, HostLaunch], list[str]] = {}
+    targets: dict[str, list[str]] = {}
+    for report in reports:
+        source, target = report.planned.request.source, report.planned.request.target
+        targets.setdefault(source, []).append(target)
+        for launch in report.host_launches:
+            told.setdefault((source, launch), []).append(target)
+    kernels = {(source, launch.kernel) for source, launch in told}
+    groups: dict[tuple[str, str, str, str], list[str]] = {}
+    for (source, launch), on in told.items():
+        where = "" if len(on) == len(targets[source]) else f" ({', '.join(on)})"
+        name = f"{launch.kernel}, " if sum(own == source for own, _ in kernels) > 1 else ""
+        place = f"{source}: " if several else ""
+        groups.setdefault((launch.status, place + name, launch.words, where), []).append(launch.place)
+    served = sum(len(places) for key, places in groups.items() if several and key[0] == "served")
+    if served:
+        yield "served", f"{served} launch{'es' * (served != 1)} in host code served; -v names them"
+    for status in _ORDER[bool(several) :]:
+        for (kind, name, words, where), places in groups.items():
+            if kind == status:
+                yield status, f"{name}{_at(places)}: {words}{where}"
+
+
+def _at(places: Sequence[str]) -> str:
+    """`launch at line 42`, `launches at lines 12, 42 and test_x.py:9`."""
+    if len(places) == 1:
+        return f"launch at {places[0]}"
+    lines = [place.removeprefix("line ") for place in places]
+    word = "lines " if places[0].startswith("line ") else ""
+    return f"launches at {word}{', '.join(lines[:-1])} and {lines[-1]}"
+
+
+def validation_line(found: dict, together: Coverage | None = None) -> str:
+    """`validated`, and what a reader should know of how. together: what all launches of the file ran."""
+    if found["status"] == "not_runnable":
+        return f"not validated: {found.get('reason', '')}".rstrip(": ")
+    if found["status"] == "mismatch":
+        return f"mismatch: {mismatch_text(found)}"
+    word = found["status"]
+    if found.get("coverage"):
+        own = Coverage.of_json(found["coverage"])
+        word = (own.with_others(together) if together is not None else own).verdict()
+    made_up = ", ".join(f"{name} = {value}" for name, value in found.get("made_up", {}).items())
+    return f"{word}, with made-up values: {made_up}" if made_up else word

@@ -1,0 +1,1 @@
+"""Launches that stand in host code: whether an output serves them."""

@@ -1,0 +1,56 @@
+"""What became of one output file and of each of its launches, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gluonize.diagnostics import Diagnostic
+from gluonize.judge.lower.compile import Lowered
+from gluonize.judge.lower.parity import Parity
+from gluonize.product.project.launches.judge import HostLaunch
+from gluonize.product.project.translate.plan import PlannedFile
+from gluonize.read.launches.derive.table import Derivation
+from gluonize.request import LaunchOutcome
+
+
+@dataclass(frozen=True)
+class CheckedLaunch:
+    """One launch after its checks. status, diagnostics: as in the JSON results. validation: {"status": ...}."""
+
+    outcome: LaunchOutcome
+    status: str
+    diagnostics: tuple[Diagnostic, ...] = ()
+    gluon: Lowered | None = None
+    triton: Lowered | None = None
+    parity: Parity | None = None
+    validation: dict = field(default_factory=lambda: {"status": "skipped"}, hash=False)
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """What became of one output file. text: still to be written; output: its path once written, else None.
+    status: `mismatch` where the text computes something else than the source. bug: an internal error, as text.
+    derivations: how launches that were not given were found. host_launches: those that stand in host code."""
+
+    planned: PlannedFile
+    status: str
+    launches: tuple[CheckedLaunch, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    notes: tuple[str, ...] = ()
+    text: str | None = None
+    output: str | None = None
+    seconds: float = 0.0
+    elapsed: float = 0.0
+    bug: str = ""
+    derivations: tuple[Derivation, ...] = ()
+    host_launches: tuple[HostLaunch, ...] = ()
+
+    @property
+    def validations(self) -> list[dict]:
+        """What the reference machine says of each launch that was translated."""
+        return [x.validation for x in self.launches if x.status == "translated"]
+
+    @property
+    def bugs(self) -> list[str]:
+        """Internal errors, of the translation and of its validation, as text."""
+        return [text for text in (self.bug, *(found.get("bug", "") for found in self.validations)) if text]

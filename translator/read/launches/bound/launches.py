@@ -1,0 +1,320 @@
+"""The launches of a kernel that stand in host code, each with what is known of its arguments: nothing is guessed, nothing is executed.
+
+Host code is run on a model of its inputs from the callers that can be seen (`if __name__ == "__main__"`, tests, the package) down to
+the launch, several times with other suppositions: what comes out the same each time is known.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import triton.language as tl
+from triton.runtime.jit import JITCallable
+
+from gluonize.diagnostics import TranslationError
+from gluonize.read.evaluate.spec_values import encode_value
+from gluonize.read.kernels.load import load_kernel
+from gluonize.read.launches.bound.binding import BoundConfig, BoundValue, LaunchBinding
+from gluonize.read.launches.derive.evidence import Evidence, gather_evidence
+from gluonize.read.launches.derive.guess import has_form
+from gluonize.read.launches.derive.host.callers import history_of
+from gluonize.read.launches.derive.host.model import Model, has_model
+from gluonize.read.launches.derive.host.run import History, HostRun, HostState
+from gluonize.read.launches.derive.host.sites import Site, find_applications, find_calls, find_every_site
+from gluonize.read.launches.derive.propose import DEFAULT_OPTIONS
+from gluonize.read.launches.derive.supposed import SUPPOSITIONS, Supposition, supposed_now, supposing
+from gluonize.read.spec.launch import AMD_OPTIONS, type_problem
+from gluonize.read.unresolved import NoValue
+
+# Launch sites of one kernel that are looked at, ways in which one is reached, and callers of callers.
+_SITES, _WAYS, _LEVELS = 16, 8, 3
+# Functions of which callers are looked for, in all files of a package, for one kernel; and callers of each.
+_SEARCHED, _CALLERS = 6, 4
+
+
+def launch_bindings(source: str, kernels: Sequence[str], search_path: Sequence[str] = ()) -> tuple[LaunchBinding, ...]:
+    """The launches of some kernels of a file: in it, and in its package. Of one that cannot be loaded there are none."""
+    out: list[LaunchBinding] = []
+    for kernel in kernels:
+        try:
+            out += _of_kernel(source, kernel, search_path)
+        except TranslationError:
+            continue  # the translation says why
+    return tuple(out)
+
+
+def _of_kernel(source: str, kernel: str, search_path: Sequence[str]) -> Iterator[LaunchBinding]:
+    loaded = load_kernel(source, kernel, globals={}, search_path=list(search_path))
+    if loaded.node is None or loaded.program is None or loaded.fn.is_gluon():
+        return
+    home = loaded.program.import_known(loaded.module)
+    sites = list(itertools.islice(find_every_site(loaded.program, home, loaded.node), _SITES))
+    for call in _unread_launches(home.body, loaded.node, {id(site.call) for site in sites}):
+        problem = f"`{_short(ast.unparse(call.func.value))}` is a kernel in a way that is not read"
+        yield LaunchBinding(kernel, home.path, call.lineno, problem=problem, problem_line=call.lineno)
+    if not sites:
+        return
+    evidence = gather_evidence(source, kernel, loaded, {}, all_configs=True)
+    callers = _Callers(evidence)
+    for site in sites:
+        yield from _Reader(evidence, site, callers).bindings()
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How a launch is reached: the launch, the call of the function around it, and so on outwards; parameters: those that a test gives
+    the outermost function."""
+
+    calls: tuple[Site, ...]
+    parameters: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass
+class _CalledRun(HostRun):
+    """A model run of a function that is called with known arguments."""
+
+    passed: dict[str, Any] = field(default_factory=dict)
+
+    def parameters(self, function: ast.FunctionDef, scope: Any) -> dict[str, Any]:
+        found = super().parameters(function, scope)
+        own = self.site is not None and self.site.functions and function is self.site.functions[0]
+        return found | {n: v for n, v in self.passed.items() if n in found} if own else found
+
+
+class _Reader:
+    """Reads one launch site."""
+
+    def __init__(self, evidence: Evidence, site: Site, callers: _Callers):
+        self.evidence, self.site, self.callers = evidence, site, callers
+        self.histories: dict[tuple[int, Supposition], History] = {}
+
+    def bindings(self) -> Iterator[LaunchBinding]:
+        if problem := self.unread():
+            yield problem
+            return
+        ways = list(itertools.islice(_ways(self.callers, (self.site,)), _WAYS))
+        reached = [(way, states) for way in ways if (states := self.states(way)) and not states[0].contradicts]
+        if not reached:
+            way = _Way((self.site,))
+            reached = [(way, states)] if (states := self.states(way)) else []
+        for way, states in reached:
+            yield self.binding(way, states)
+        if not reached:
+            yield self.blank(problem="what host code does before it cannot be followed", problem_line=self.site.line)
+
+    def blank(self, **fields: Any) -> LaunchBinding:
+        return LaunchBinding(self.evidence.name, self.site.path, self.site.line, **fields)
+
+    def states(self, way: _Way) -> list[HostState]:
+        """The state at the launch for each supposition under which it is reached; none where it is not under the usual one."""
+        out = []
+        for supposition in SUPPOSITIONS:
+            with supposing(supposition):
+                state = self.state(way)
+            if state is not None:
+                out.append(state)
+            elif not out:
+                return []
+        return out
+
+    def state(self, way: _Way) -> HostState | None:
+        passed = dict(way.parameters)
+        state: HostState | None = None
+        for call in reversed(way.calls):
+            run = _CalledRun(
+                self.evidence.program, call, self.evidence.uses.pointers, history=self.history(call), passed=passed
+            )
+            if (state := run.run()) is None:
+                return None
+            passed = state.arguments
+        return state
+
+    def history(self, call: Site) -> History:
+        """What autograd keeps for a function; what callers pass is known better here."""
+        if not call.functions or call.functions[0].name != "backward":
+            return History()
+        # The tensors in it take the sizes that are supposed, so that each supposition has its own.
+        key = id(call), supposed_now()
+        if key not in self.histories:
+            found = history_of(self.evidence.program, call, self.evidence.uses.pointers)
+            self.histories[key] = replace(found, passed={})
+        return self.histories[key]
+
+    def unread(self) -> LaunchBinding | None:
+        """A launch of which it cannot be told which arguments it passes."""
+        call = self.site.call
+        assert isinstance(call, ast.Call)
+        state = self.state(_Way((self.site,)))
+        given = set(state.arguments) if state is not None else set(self.site.arguments)
+        missing = [n for n, p in self.evidence.parameters.items() if n not in given | self.told() and not p.has_default]
+        if not missing or state is None:
+            return None
+        for spread in (*(a for a in call.args if isinstance(a, ast.Starred)), *(k for k in call.keywords if not k.arg)):
+            text = f"{'*' if isinstance(spread, ast.Starred) else '**'}{ast.unparse(spread.value)}"
+            return self.blank(problem=f"what `{text}` passes is not known", problem_line=spread.value.lineno)
+        what = "a value" if len(missing) == 1 else "values"
+        return self.blank(problem=f"it has no {what} for {', '.join(missing)}", problem_line=self.site.line)
+
+    def told(self) -> set[str]:
+        """The arguments that decorators give."""
+        return {*self.evidence.heuristics, *(n for config in self.evidence.configs for n in config.kwargs)}
+
+    def binding(self, way: _Way, states: list[HostState]) -> LaunchBinding:
+        arguments: dict[str, BoundValue] = {}
+        for name, param in self.evidence.parameters.items():
+            seen = [self.bound(name, param, state) for state in states]
+            found = seen[0]
+            for other in seen[1:]:
+                found = found.agreed(other)
+            arguments[name] = found
+        autotuned = bool(self.evidence.configs or self.evidence.unread)
+        options = {} if autotuned or self.site.spread else dict(DEFAULT_OPTIONS)
+        for name, value in states[0].options.items():
+            options.pop(name, None)
+            same = all(state.options.get(name) == value for state in states[1:])
+            if name in AMD_OPTIONS and name not in arguments and same and isinstance(value, (int, float, str)):
+                options[name] = value
+        caller = ""
+        if len(way.calls) > 1:
+            caller = f"called from {way.calls[-1].place(self.evidence.loaded.path)}"
+        if way.parameters:
+            shown = ", ".join(f"{n} = {getattr(v, 'dotted', repr(v))}" for n, v in way.parameters)
+            caller = f"{caller} with {shown}".strip()
+        return self.blank(caller=caller, arguments=arguments, options=options, configs=self.configs())
+
+    def configs(self) -> tuple[BoundConfig, ...]:
+        out = []
+        for config in self.evidence.configs:
+            constexprs = {n: encode_value(v) for n, v in config.kwargs.items() if has_form(v)}
+            options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
+            options |= {"num_ctas": config.num_ctas} if config.num_ctas != 1 else {}
+            options |= {n: v for n, v in constexprs.items() if n not in self.evidence.parameters and n in AMD_OPTIONS}
+            own = {n: v for n, v in constexprs.items() if n in self.evidence.parameters}
+            out.append(BoundConfig(own, options))
+        return tuple(out)
+
+    def bound(self, name: str, param: Any, state: HostState) -> BoundValue:
+        """What is known of one argument; of what a configuration or a heuristic gives, nothing here."""
+        expression = self.site.arguments.get(name)
+        text = ast.unparse(expression) if expression is not None else ""
+        found = BoundValue()
+        if name in state.arguments:
+            found = self.value(name, param, state.arguments[name])
+        elif name not in self.told() and param.has_default and not isinstance(param.default, JITCallable):
+            default = param.default.value if isinstance(param.default, tl.constexpr) else param.default
+            found = self.value(name, param, default)
+        hint = param.annotation_type or ""
+        if hint and not param.is_constexpr and not hint.startswith("*") and type_problem(hint) is None:
+            # An annotation is the type, whatever the number; then 1 is no constant.
+            number = found.value if found.kind == "constexpr" and type(found.value) is int else found.number
+            divisible = number % 16 == 0 if isinstance(number, int) else None
+            found = BoundValue(hint, divisible=divisible, number=number)
+        return replace(found, text=_short(text), is_constexpr=param.is_constexpr)
+
+    def value(self, name: str, param: Any, value: Any) -> BoundValue:
+        if value is None:
+            return BoundValue("constexpr", None)
+        if param.is_constexpr:
+            if isinstance(value, Model):
+                value = value.number if not value.is_tensor else value
+            known = value is not None and not has_model(value) and has_form(value)
+            return BoundValue("constexpr", encode_value(value)) if known else BoundValue()
+        if isinstance(value, Model) and (value.is_tensor or name in self.evidence.uses.pointers):
+            element, _ = value.shown()
+            told = element and value.root().confidence == "read"
+            return BoundValue(f"*{element}" if told else "*", divisible=True if told else None)
+        if isinstance(value, Model):
+            if value.number is None:
+                return BoundValue("fp32") if value.scalar == "float" else BoundValue()
+            value = value.number
+        if isinstance(value, bool):
+            return BoundValue("u1")
+        if isinstance(value, int):
+            if value == 1:
+                return BoundValue("constexpr", 1, number=1)
+            return BoundValue("i32" if -(2**31) <= value < 2**31 else "i64", None, value % 16 == 0, value)
+        return BoundValue("fp32", number=value) if isinstance(value, float) else BoundValue()
+
+
+def _unread_launches(body: Sequence[ast.stmt], kernel: ast.FunctionDef, known: set[int]) -> Iterator[ast.Call]:
+    """Calls in the form of a launch of what is made of a kernel: `wrap(k)[grid](...)`, `f = KERNELS["k"]; f[grid](...)`."""
+    nodes = [node for statement in body for node in ast.walk(statement)]
+    names = {kernel.name}
+    for node in nodes:
+        if isinstance(node, ast.Assign) and not isinstance(node.value, ast.Lambda) and _mentions(node.value, names):
+            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    for node in nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript) and id(node) not in known:
+            if _mentions(node.func.value, names):
+                yield node
+
+
+def _mentions(node: ast.AST, names: set[str]) -> bool:
+    """Whether an expression is made of one of the names; what a launch returns is none of it."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript):
+        return False
+    if isinstance(node, ast.Name):
+        return node.id in names
+    return any(_mentions(inner, names) for inner in ast.iter_child_nodes(node))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 48 else text[:45] + "..."
+
+
+class _Callers:
+    """Who calls the functions around the launches of a kernel: each is looked for once, and not many are."""
+
+    def __init__(self, evidence: Evidence):
+        self.evidence = evidence
+        self.known: dict[ast.FunctionDef, list[Site]] = {}
+
+    def of(self, site: Site) -> list[Site]:
+        """The calls of the outermost function around a launch, or call."""
+        function = site.functions[0]
+        if function not in self.known:
+            out_of_budget = len(self.known) >= _SEARCHED
+            self.known[function] = [] if out_of_budget else list(itertools.islice(self._calls(site), _CALLERS))
+        return self.known[function]
+
+    def _calls(self, site: Site) -> Iterator[Site]:
+        function = site.functions[0]
+        first = next((arg.arg for arg in function.args.args), "")
+        if first == "ctx" and function.name == "forward":
+            return find_applications(self.evidence.program, site)
+        return iter(()) if first in ("self", "cls", "ctx") else find_calls(self.evidence.program, site.outer, function)
+
+
+def _ways(callers: _Callers, calls: tuple[Site, ...]) -> Iterator[_Way]:
+    """The ways to a launch from outside, those of callers before none."""
+    site = calls[-1]
+    found = False
+    for caller in callers.of(site) if site.functions and len(calls) <= _LEVELS else ():
+        if not any(caller.call is call.call for call in calls) and site.functions[0] not in caller.functions:
+            found = True
+            yield from _ways(callers, (*calls, caller))
+    if not found:
+        for parameters in _test_parameters(callers.evidence, site):
+            yield _Way(calls, parameters)
+
+
+def _test_parameters(evidence: Evidence, site: Site) -> list[tuple[tuple[str, Any], ...]]:
+    """What `pytest.mark.parametrize` gives the outermost function; one empty choice where nothing does."""
+    choices: list[list[tuple[tuple[str, Any], ...]]] = []
+    for decorator in site.functions[0].decorator_list if site.functions else ():
+        if not isinstance(decorator, ast.Call) or len(decorator.args) < 2:
+            continue
+        if ast.unparse(decorator.func).rpartition(".")[2] != "parametrize":
+            continue
+        try:
+            names, values = (evidence.program.evaluate(arg, site.scopes[0]) for arg in decorator.args[:2])
+            listed = [n.strip() for n in names.split(",")] if isinstance(names, str) else list(names)
+            rows = [(value,) if len(listed) == 1 and isinstance(names, str) else tuple(value) for value in values]
+        except (*NoValue, TypeError):
+            continue
+        choices.append([tuple(zip(listed, row)) for row in rows])
+    return [tuple(itertools.chain(*rows)) for rows in itertools.islice(itertools.product(*choices), _WAYS)]

@@ -1,0 +1,51 @@
+"""What a model run of host code supposes where nothing is known: sizes, and which branch is taken.
+
+What comes out the same whatever is supposed is known; `gluonize.read.launches.bound.launches` runs host code under several suppositions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Supposition:
+    """size: what stands for a size that is not known, from the one that is usually supposed; other_branch: where a test cannot be
+    told, the branch that is not usually taken, and of a loop the last item."""
+
+    size: Callable[[int], int] = lambda usual: usual
+    other_branch: bool = False
+
+
+# Sizes that are no multiples of anything, small ones, and the other branches.
+SUPPOSITIONS = (
+    Supposition(),
+    Supposition(lambda usual: usual + 1),
+    Supposition(lambda usual: usual // 64 + 3),
+    Supposition(other_branch=True),
+)
+_CURRENT: ContextVar[Supposition] = ContextVar("supposition", default=SUPPOSITIONS[0])
+
+
+@contextmanager
+def supposing(supposition: Supposition) -> Iterator[None]:
+    token = _CURRENT.set(supposition)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+def supposed_now() -> Supposition:
+    return _CURRENT.get()
+
+
+def supposed_size(usual: int) -> int:
+    return _CURRENT.get().size(usual)
+
+
+def takes_other_branch() -> bool:
+    return _CURRENT.get().other_branch
