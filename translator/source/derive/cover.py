@@ -96,7 +96,7 @@ def _difference(first: Proposal, other: Proposal) -> tuple[str, ...]:
 def _alternatives(
     evidence: Evidence, first: Proposal, proposer: Proposer, others: list[Proposer]
 ) -> Iterator[Proposal]:
-    """Launches that may go elsewhere: everything optional at once, each alone, and the other launch sites."""
+    """Launches that may go elsewhere: everything optional at once, what further callers pass, each choice alone, the other launch sites."""
     config = evidence.configs[0] if evidence.configs else None
     fixed = {n: g for n, g in first.arguments.items() if "front end" in g.why}
     host = _host_choices(evidence, proposer)
@@ -109,6 +109,8 @@ def _alternatives(
     if on and once:
         yield Proposer(evidence, site, on).proposal(config, fixed)
         yield proposer.proposal(config, {**fixed, **once})
+    for row in evidence.history(site).calls if site is not None else ():
+        yield Proposer(evidence, site, row).proposal(config, fixed)
     for name, value in host:
         changed = Proposer(evidence, site, {name: value})
         if changed.reaches or not proposer.reaches:
@@ -150,9 +152,10 @@ def _host_choices(evidence: Evidence, proposer: Proposer) -> list[tuple[str, Any
 
 def _other_modes(evidence: Evidence, proposer: Proposer) -> list[tuple[str, Any]]:
     """Parameters of the host function that are a text or number which the kernel compares with others, with each of these, and a
-    text with none of them."""
+    text with none of them where no callers say it."""
     assert proposer.site is not None and proposer.state is not None
     out: list[tuple[str, Any]] = []
+    told = {name for row in evidence.history(proposer.site).calls for name in row}
     for argument, passed in proposer.site.arguments.items():
         known = proposer.state.parameters.get(passed.id) if isinstance(passed, ast.Name) else None
         if type(known) not in (str, int) or proposer.state.arguments[argument] != known:
@@ -160,7 +163,7 @@ def _other_modes(evidence: Evidence, proposer: Proposer) -> list[tuple[str, Any]
         use = evidence.uses.arguments[argument]
         modes: list[Any] = []
         if isinstance(known, str) and use.texts:
-            modes = [*use.texts, None]
+            modes = [*use.texts, *([] if passed.id in told else [None])]
         elif known in use.numbers:
             modes = use.numbers
         out += [(passed.id, other) for other in modes if other != known]

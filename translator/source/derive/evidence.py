@@ -10,6 +10,7 @@ from typing import Any
 
 import triton
 
+from translator.source.derive.address_terms import Terms, address_terms
 from translator.source.derive.callers import history_of
 from translator.source.derive.configs import autotune_configs, covering_configs, heuristics
 from translator.source.derive.documented import documented_types
@@ -61,6 +62,11 @@ class Evidence:
         for base, found in _strides(self.flow).items():
             out[base] = [name for name in self.parameters if name in found]
         return out
+
+    @functools.cached_property
+    def terms(self) -> dict[str, Terms]:
+        """The terms of the addresses of each pointer."""
+        return address_terms(self.flow)
 
     @functools.cached_property
     def documented(self) -> dict[str, str]:

@@ -13,8 +13,8 @@ from translator.source.host_values import HostName
 from translator.source.launch_spec import LaunchSpec
 from translator.source.spec_values import encode_value
 
-# How much a guess is worth, best first: given by the user, read in the source, computed from sizes that were made up,
-# concluded from use, from the name alone.
+# How much a guess is worth, best first: given by the user, read in the source, computed from what the source says, concluded from
+# use, from the name alone or from sizes that were made up.
 CONFIDENCE = ("given", "read", "computed", "use", "name")
 
 
@@ -22,7 +22,7 @@ CONFIDENCE = ("given", "read", "computed", "use", "name")
 class Guess:
     """One argument. `kind`: a type as signatures have it, or `constexpr` with `value` in Python's form. `number`: what a run-time
     integer holds, for what is computed from it. `divisible`: it is a multiple of 16 (bytes of an address, or the value).
-    `items`: of a tuple of run-time numbers.
+    `items`: of a tuple of run-time numbers. `specialized`: whether Triton looks at the value, which `do_not_specialize` forbids.
     """
 
     kind: str
@@ -32,6 +32,7 @@ class Guess:
     divisible: bool = False
     number: Any = None
     items: tuple[Guess, ...] = ()
+    specialized: bool = True
 
     @staticmethod
     def constant(value: Any, why: str, confidence: str) -> Guess:
@@ -95,8 +96,10 @@ class Proposal:
                 attrs[name] = ["D" if item.divisible and not item.is_constant else "" for item in guess.items]
             elif guess.is_constant:
                 constexprs[name] = encode_value(guess.value)
+            elif not guess.specialized:
+                continue
             elif guess.kind.startswith("*"):
-                attrs[name] = "DS"
+                attrs[name] = "DS" if guess.divisible else "S"
             elif guess.divisible:
                 attrs[name] = "D"
         return LaunchSpec(id, self.kernel, source, signature, constexprs, attrs, dict(self.options))

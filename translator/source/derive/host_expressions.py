@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from typing import Any
 
 from translator.source.derive.host_calls import call_method, call_torch, described, describes
 from translator.source.derive.host_dtypes import is_torch_dtype, same_dtype
 from translator.source.derive.host_model import Descriptor, Dtype, Method, Model, Saved, Shape, as_number, has_model
+from translator.source.derive.ranks import Rank
 from translator.source.host_objects import UserFunction
 from translator.source.host_values import HostName
 from translator.source.program import Program
@@ -29,7 +31,7 @@ class HostExpressions:
     program: Program
     steps: int
     depth: int
-    ranks: dict[str, int]
+    ranks: Mapping[str, Rank]
     history: Any  # of `host_run.History`
 
     def called(self, function: UserFunction, bound: dict[str, Any], name: str) -> Any:
@@ -52,7 +54,8 @@ class HostExpressions:
         if isinstance(node, ast.Name):
             found = env[node.id] if node.id in env else self.looked_up(node, scope)
             if isinstance(found, Model) and found.dims is None and node.id in self.ranks:
-                found.with_rank(self.ranks[node.id])
+                found.with_rank(self.ranks[node.id].count)
+                found.at_least = not self.ranks[node.id].exact
             return found
         if isinstance(node, ast.Attribute):
             if isinstance(node.value, ast.Name) and (kept := f"{node.value.id}.{node.attr}") in env:

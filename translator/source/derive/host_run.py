@@ -13,16 +13,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from translator.source.derive.address_terms import Terms
 from translator.source.derive.documented import documented_types
 from translator.source.derive.host_dtypes import allowed_types, chosen_type, denied
 from translator.source.derive.host_expressions import HostExpressions, TooLong
-from translator.source.derive.host_model import Descriptor, Dtype, Model, Saved, Shape, has_model
+from translator.source.derive.host_model import Descriptor, Dtype, Model, Saved, Shape, has_model, in_other_sizes
 from translator.source.derive.host_parameters import annotated_type, is_tensor, may_be_none
-from translator.source.derive.ranks import ranks_shown
+from translator.source.derive.ranks import Rank, ranks_shown, stride_asked
 from translator.source.derive.sites import Site
 from translator.source.host_objects import UserFunction
 from translator.source.program import Program
 from translator.source.scope import Frame, Scope
+from translator.source.unresolved import NoValue
 
 
 @dataclass
@@ -39,28 +41,36 @@ class HostState:
 @dataclass(frozen=True)
 class Passed:
     """What callers tell of a parameter: the `element` type of the tensor and why, or that it is that of an earlier parameter
-    (`like`); `present` where a call surely passes a tensor, `absent` where the first one passes None."""
+    (`like`); `present` where a call surely passes a tensor, `absent` where the first one passes None. `known`: one call passes `value`,
+    or a tensor of the sizes `dims`, as far as they are numbers of the source."""
 
     element: str = ""
     why: str = ""
     like: str = ""
     present: bool = False
     absent: bool = False
+    known: bool = False
+    value: Any = None
+    dims: tuple[int | None, ...] | None = None
 
     def joined(self, later: Passed) -> Passed:
         """With what a further call tells; the first one says what is left out, and the types that it shows count, an element type
         more than one that is that of another tensor."""
         types = self if self.element or self.like and not later.element else later
-        return replace(types, present=self.present or later.present, absent=self.absent)
+        return replace(types, present=self.present or later.present, absent=self.absent, known=False, dims=None)
 
 
 @dataclass(frozen=True)
 class History:
-    """What is known before the outermost function is entered: of its parameters, and what autograd kept for it."""
+    """What is known before the outermost function is entered: of its parameters, and what autograd kept for it.
+
+    calls: what further calls pass for parameters. other: the same of a run in `other_sizes`, where that may differ."""
 
     passed: Mapping[str, Passed] = field(default_factory=dict)
     saved: Saved | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    calls: tuple[Mapping[str, Any], ...] = ()
+    other: History | None = None
 
 
 class _Reached(Exception):
@@ -85,16 +95,36 @@ class HostRun(HostExpressions):
     contradicts: bool = False
     history: History = field(default_factory=History)
     may_lack: bool = False  # parameters that callers leave None are None: what is computed in their place shows types
+    terms: Mapping[str, Terms] = field(default_factory=dict)  # of the addresses of each pointer of the kernel
+    left_out: frozenset[str] = frozenset()  # arguments that configurations and heuristics give
 
     @functools.cached_property
-    def ranks(self) -> dict[str, int]:
-        """The rank of tensors by name, as far as the host functions around the launch show it."""
+    def ranks(self) -> dict[str, Rank]:
+        """The rank of tensors by name, as far as the host functions around the launch and the addresses of the kernel show it."""
         functions = self.site.functions if self.site is not None and not self.depth else ()
-        return {k: v for function in functions for k, v in ranks_shown(function).items()}
+        shown = {k: v for function in functions for k, v in ranks_shown(function).items()}
+        for name, count in self._ranks_by_use().items() if functions else ():
+            if not (known := shown.get(name, Rank(0))).exact:
+                shown[name] = Rank(max(count, known.count))
+        return shown
+
+    def _ranks_by_use(self) -> dict[str, int]:
+        """Tensors of which a kernel uses strides beside an index without any: they have a dimension more."""
+        assert self.site is not None
+        given, out = self.site.arguments, {}
+        for pointer, terms in self.terms.items():
+            tensor = given.get(pointer)
+            asked = [stride_asked(given[name]) for name in terms.factors if name in given]
+            if terms.unit and isinstance(tensor, ast.Name):
+                axes = [found[1] for found in asked if found is not None and found[0] == tensor.id]
+                out[tensor.id] = max([out.get(tensor.id, 0), *(axis + 2 for axis in axes)])
+        return {name: count for name, count in out.items() if count}
 
     def run(self) -> HostState | None:
         """The state at the launch; None when it is not reached."""
         assert self.site is not None, "a run to a launch needs one"
+        if in_other_sizes() and self.history.other is not None:
+            self.history = replace(self.history.other, passed=self.history.passed)
         env: dict[str, Any] = dict(self.history.attributes)
         parameters: dict[str, Any] = {}
         try:
@@ -130,6 +160,7 @@ class HostRun(HostExpressions):
         if any(by_position.get(id(arg)) != name for arg, name in zip(given[:first], self.site.names)):
             return {}
         values: list[Any] = []
+        self.count_spread(given[first:], self.site.names[first:], env)
         for arg in given[first:]:
             found = self.value(arg.value if isinstance(arg, ast.Starred) else arg, env, self.site.inner)
             if isinstance(arg, ast.Starred) and not (items := self.items(found)):
@@ -138,6 +169,33 @@ class HostRun(HostExpressions):
         names = self.site.names[first : first + len(values)]
         fits = len(names) == len(values) and self.site.arguments.keys().isdisjoint(names)
         return dict(zip(names, values)) if fits else {}
+
+    def count_spread(self, given: list[ast.expr], names: tuple[str, ...], env: dict[str, Any]) -> None:
+        """The rank of tensors whose strides or sizes are spread, where nothing else says it: it leaves an argument for each."""
+        assert self.site is not None
+        count, owners = 0, []
+        for arg in given:
+            owner = self._spread_owner(arg, env)
+            if owner is not None and owner.rank() is None:
+                owners.append(owner)
+            elif isinstance(arg, ast.Starred):
+                count += len(self.items(self.value(arg.value, env, self.site.inner)))
+            else:
+                count += 1
+        left = sum(n not in self.left_out and n not in self.site.arguments for n in names) - count
+        if owners and left > 0 and left % len(owners) == 0:
+            for owner in owners:
+                owner.with_rank(left // len(owners))
+                owner.at_least = False
+
+    def _spread_owner(self, arg: ast.expr, env: dict[str, Any]) -> Model | None:
+        """The tensor of `*x.stride()`, `*x.size()`, `*x.shape`; None of anything else."""
+        inner = arg.value if isinstance(arg, ast.Starred) else None
+        inner = inner.func if isinstance(inner, ast.Call) and not inner.args else inner
+        if isinstance(inner, ast.Attribute) and inner.attr in ("stride", "size", "shape") and self.site is not None:
+            owner = self.value(inner.value, env, self.site.inner)
+            return owner if isinstance(owner, Model) else None
+        return None
 
     def parameters(self, function: ast.FunctionDef, scope: Scope | Frame) -> dict[str, Any]:
         spec = function.args
@@ -167,10 +225,15 @@ class HostRun(HostExpressions):
         for name, found in self.history.passed.items():
             if name not in bound or name in self.given:
                 continue
+            if found.known and found.dims is None:
+                bound[name] = found.value
+                continue
             if found.absent and self.may_lack and not found.element:
                 bound[name] = None
             elif bound[name] is None and found.present:
                 bound[name] = Model(name, is_tensor=True)
+            if found.dims is not None and isinstance(bound[name], Model):
+                bound[name].is_tensor, bound[name].dims = True, list(found.dims)
             if not (found.element or found.like or found.present):
                 continue
             model, other = bound[name], bound.get(found.like)
@@ -236,6 +299,17 @@ class HostRun(HostExpressions):
             self.mutate(node.value, env, scope)
         elif isinstance(node, ast.FunctionDef):
             env[node.name] = UserFunction(node, self.frame(env, scope))
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            env |= self.imported(node, scope)
+
+    def imported(self, node: ast.Import | ast.ImportFrom, scope: Scope | Frame) -> dict[str, Any]:
+        """What an import inside a function binds; nothing where it cannot be read."""
+        frame = self.frame({}, scope)
+        try:
+            self.program.evaluator.calls.interpreter.bind_imports(node, frame)
+        except NoValue:
+            pass
+        return dict(frame.locals)
 
     def asserted(self, test: ast.expr, env: dict[str, Any], scope: Scope | Frame) -> None:
         """`assert x.dtype == torch.float16 and y.dtype in (torch.int32, torch.int64)`: the types of tensors."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import triton
@@ -14,10 +15,19 @@ from translator.source.derive.element_types import Element, copied_from, element
 from translator.source.derive.described_tensors import described, with_sizes
 from translator.source.derive.evidence import Evidence
 from translator.source.derive.guess import Guess, Proposal, has_form
-from translator.source.derive.host_model import TRITON_TYPE, Descriptor, Dtype, Model, has_model, tensor_of
+from translator.source.derive.host_model import (
+    TRITON_TYPE,
+    Descriptor,
+    Dtype,
+    Model,
+    has_model,
+    other_sizes,
+    rests_on_made_up_sizes,
+    tensor_of,
+)
 from translator.source.derive.host_run import HostRun, HostState
 from translator.source.derive.sites import Site
-from translator.source.derive.guessed_values import constant_by_use, number_by_use
+from translator.source.derive.guessed_values import constant_by_comparison, constant_by_use, number_by_use
 from translator.source.derive.roles import is_pointer
 from translator.source.host_objects import UserFunction
 from translator.source.host_values import HostName
@@ -37,12 +47,28 @@ class Proposer:
     def __init__(self, evidence: Evidence, site: Site | None, given: Mapping[str, Any] | None = None):
         self.evidence, self.site = evidence, site
         self.state: HostState | None = None
+        self.other: HostState | None = None  # with other sizes in the place of those that are made up
         if site is not None:
             names = {**_set_in_host(evidence, site), **dict(given or {})}
-            self.state = HostRun(
-                evidence.program, site, evidence.uses.pointers, names, history=evidence.history(site)
-            ).run()
+            self.state = self.run(site, names)
+            with other_sizes():
+                self.other = self.run(site, names)
         self.where = f"the launch at {site.place(evidence.loaded.path)}" if site is not None else ""
+
+    def run(self, site: Site, names: dict[str, Any]) -> HostState | None:
+        evidence = self.evidence
+        tuned = {name for config in evidence.configs for name in config.kwargs}
+        by_default = {n for n, p in evidence.parameters.items() if p.has_default}
+        return HostRun(
+            evidence.program, site, evidence.uses.pointers, dict(names), history=evidence.history(site), terms=evidence.terms,
+            left_out=frozenset(tuned | by_default | evidence.heuristics.keys()),
+        ).run()  # fmt: skip
+
+    def is_made_up(self, name: str) -> bool:
+        """Whether the number that the launch passes rests on a size that nothing says."""
+        assert self.state is not None
+        other = self.other.arguments if self.other is not None else {}
+        return name not in other or rests_on_made_up_sizes(self.state.arguments[name], other[name])
 
     @property
     def reaches(self) -> bool:
@@ -67,6 +93,7 @@ class Proposer:
                 later.append(name)
             else:
                 found[name] = self.by_use(name, param)
+        found |= {n: annotated(g, self.evidence.parameters[n]) for n, g in found.items()}
         self.elements(found, forced or {})
         self.torch_types(found)
         self.unit_strides(found)
@@ -75,6 +102,7 @@ class Proposer:
         given = self.state.arguments if self.state is not None else {}
         made = {n: with_sizes(v, given, found) for n, v in given.items() if isinstance(v, Descriptor) and n in found}
         found |= described(self.evidence, made, found, config)
+        found |= {n: unspecialized(g, self.evidence.parameters[n]) for n, g in found.items()}
         ordered = {name: found[name] for name in self.evidence.parameters}
         return Proposal(self.evidence.name, ordered, self.options(config), made)
 
@@ -97,10 +125,8 @@ class Proposer:
             if param.is_constexpr or value is None:
                 return Guess.constant(value, "its default", "read")
             return _scalar(value, "its default", "read")
-        hint = param.annotation_type or ""
-        if not param.is_constexpr and hint and type_problem(hint) is None:
-            return Guess(hint, why="its type hint", confidence="read", divisible=hint.startswith("*"))
-        return None
+        hint = type_hint(param)
+        return Guess(hint, why="its type hint", confidence="read", divisible=hint.startswith("*")) if hint else None
 
     def given(self, name: str, value: Any, param: Any) -> Guess:
         """What `--set` says: a type, a dtype, or a value."""
@@ -128,14 +154,21 @@ class Proposer:
             return None
         value = self.state.arguments[name]
         why, confidence = self.shown(name)
+        if confidence != "read" and isinstance(value, (Model, int)) and self.is_made_up(name):
+            if param.is_constexpr and (compared := constant_by_comparison(name, self.evidence)) is not None:
+                return compared
+            if param.is_constexpr:
+                why, confidence = f"{why}, of a size that is made up", "name"
+            elif value == 1 or isinstance(value, Model) and value.number == 1:
+                return Guess("i32", why=why, confidence=confidence, number=1)
         if isinstance(value, HostName) and value.torch_dtype and param.is_constexpr and not self.is_cast_to(name):
             return Guess.constant(value, why, confidence)
         if isinstance(value, (Dtype, HostName)):
             return None
         if isinstance(value, Descriptor):
-            return self.modelled(name, param, value.owner, why)
+            return self.modelled(name, param, value.owner, why, confidence)
         if isinstance(value, Model):
-            return self.modelled(name, param, value, why)
+            return self.modelled(name, param, value, why, confidence)
         if isinstance(value, tuple) and value and not param.is_constexpr:
             numbers = [item.number if isinstance(item, Model) else item for item in value]
             whole = all(type(number) is int for number in numbers)
@@ -146,10 +179,10 @@ class Proposer:
             return Guess.constant(value, why, confidence)
         return _scalar(value, why, confidence) if isinstance(value, (bool, int, float)) else None
 
-    def modelled(self, name: str, param: Any, value: Model, why: str) -> Guess | None:
+    def modelled(self, name: str, param: Any, value: Model, why: str, confidence: str) -> Guess | None:
         if param.is_constexpr:
             number = value.number
-            return Guess.constant(number, why, "computed") if number is not None and not value.is_tensor else None
+            return Guess.constant(number, why, confidence) if number is not None and not value.is_tensor else None
         if name in self.evidence.uses.pointers or value.is_tensor:
             element, shown = value.shown()
             if element:
@@ -259,8 +292,11 @@ class Proposer:
         return found[name].confidence == "given" and found[name].kind.startswith("*")
 
     def unit_strides(self, found: dict[str, Guess]) -> None:
-        """The innermost stride of a tensor is 1 where nothing says otherwise: the last one among the arguments."""
+        """The innermost stride of a tensor is 1 where nothing says otherwise: the last one among the arguments, unless an index without
+        any stride is added too."""
         for base, strides in self.evidence.strides.items():
+            if base in self.evidence.terms and self.evidence.terms[base].unit:
+                continue
             free = [name for name in strides if found[name].confidence in ("use", "name")]
             if len(strides) > 1 and free and free[-1] == strides[-1]:
                 name = strides[-1]
@@ -299,6 +335,39 @@ class Proposer:
         if options["num_warps"] & (options["num_warps"] - 1):
             options["num_warps"] = DEFAULT_OPTIONS["num_warps"]
         return options
+
+
+def type_hint(param: Any) -> str:
+    """The type that a parameter of a kernel is annotated with, as signatures have it; "" where that is none."""
+    hint = param.annotation_type or ""
+    return hint if not param.is_constexpr and hint and type_problem(hint) is None else ""
+
+
+def annotated(guess: Guess, param: Any) -> Guess:
+    """A guess with the type that the parameter's annotation says, whatever is passed for it, as Triton takes it."""
+    hint = type_hint(param)
+    if not hint or guess.kind == hint or guess.confidence == "given" or guess.value is None and guess.is_constant:
+        return guess
+    number = guess.number if isinstance(guess.number, (int, float)) else None
+    by_16 = hint.startswith("*") or hint[0] in "iu" and hint != "u1" and type(number) is int and number % 16 == 0
+    why = f"its type hint; {guess.why}" if guess.number is not None else "its type hint"
+    return Guess(hint, why=why, confidence="read", divisible=by_16, number=guess.number)
+
+
+def unspecialized(guess: Guess, param: Any) -> Guess:
+    """A guess for a parameter of which Triton is told not to look at the value, or not at its alignment."""
+    if (
+        param.is_constexpr
+        or guess.confidence == "given"
+        or guess.items
+        or guess.is_constant
+        and type(guess.value) is not int
+    ):
+        return guess
+    if param.do_not_specialize:
+        kind = guess.kind if not guess.is_constant else Guess.integer(guess.value + 1, "", "").kind
+        return replace(guess, kind=kind, value=None, divisible=False, specialized=False)
+    return replace(guess, divisible=False) if param.do_not_specialize_on_alignment else guess
 
 
 def _none_by_default(function: ast.FunctionDef) -> Iterator[str]:

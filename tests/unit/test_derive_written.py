@@ -1,0 +1,172 @@
+"""What is written beats what is guessed: derived launches beside those that the host code really makes."""
+
+import pytest
+
+from host_torch import differences, launched
+from translator.frontend.judge import FrontEndJudge
+from translator.source.derive.derivation import derive_kernel
+
+HEAD = "import torch\nimport triton\nimport triton.language as tl\n\n\n"
+
+
+def derived(path, kernel="k", target="gfx950"):
+    return derive_kernel(str(path), kernel, lambda loaded: FrontEndJudge(loaded, target))
+
+
+def written(tmp_path, text):
+    path = tmp_path / "m.py"
+    path.write_text(HEAD + text)
+    return path
+
+
+def assert_served(path, run=None, kernel="k"):
+    """Each launch that the host code makes of the kernel is one of those that are derived."""
+    found = derived(path, kernel)
+    real = [spec for spec in launched(path, run) if spec.kernel == kernel]
+    assert real
+    for spec in real:
+        least = min((differences(own, spec) for own in found.launches), key=len)
+        assert not least, (least, found.rows)
+    return found
+
+
+ADD = """
+@triton.jit(OPTIONS)
+def k(x, y, s_a: A, s_b: B, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * s_a + tl.program_id(1) * s_b + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n) + 1, mask=i < n)
+
+
+def run(x):
+    y = torch.empty_like(x)
+    k[(x.shape[0], x.shape[1])](x, y, x.stride(0), x.stride(1), x.numel(), BLOCK=128)
+
+
+if __name__ == "__main__":
+    run(torch.randn(SHAPE, dtype=torch.float16))
+"""
+
+
+@pytest.mark.parametrize("shape", ["4, 8, 128", "4, 8, 1", "4, 8, 24"])
+@pytest.mark.parametrize(
+    "a, b, options",
+    [("tl.int64", "tl.uint32", ""), ('"i64"', "tl.int32", ""), ("tl.int64", "int", "do_not_specialize=['s_a', 'x']"),
+     ("int", "int", "do_not_specialize=['s_b', 'n']"), ("int", "int", "do_not_specialize_on_alignment=['y', 's_a']")],
+)  # fmt: skip
+def test_annotations_and_what_triton_is_told_not_to_specialize(tmp_path, shape, a, b, options):
+    text = ADD.replace("@triton.jit(OPTIONS)", f"@triton.jit({options})" if options else "@triton.jit")
+    text = text.replace("SHAPE", shape).replace(": A", f": {a}").replace(": B", f": {b}")
+    assert_served(written(tmp_path, text))
+
+
+HEADS = """
+@triton.jit
+def k(q, o, STRIDES, H: tl.constexpr, D: tl.constexpr):
+    h, d = tl.arange(0, H)[:, None], tl.arange(0, D)[None, :]
+    at = tl.program_id(0) * s_qb + h * s_qh
+    tl.store(o + tl.program_id(0) * s_ob + h * s_oh + LAST, tl.load(q + at + LAST) + 1)
+
+
+def run(q, o):
+    k[(q.shape[0],)](q, o, PASSED, H=16, D=128)
+"""
+FOUR, SIX = "s_qb, s_qh, s_ob, s_oh", "s_qb, s_qh, s_qd, s_ob, s_oh, s_od"
+ASKED = "q.stride(0), q.stride(1), {}o.stride(0), o.stride(1){}"
+
+
+@pytest.mark.parametrize("main", [True, False])
+@pytest.mark.parametrize(
+    "strides, passed, last",
+    [(FOUR, ASKED.format("", ""), "d"), (SIX, ASKED.format("q.stride(2), ", ", o.stride(2)"), "d * s_qd"),
+     (SIX, "*q.stride(), *o.stride()", "d * s_qd"), (SIX, "*q.stride(), o.stride(0), o.stride(1), o.stride(2)", "d * s_qd")],
+)  # fmt: skip
+def test_ranks_and_strides(tmp_path, strides, passed, last, main):
+    text = HEADS.replace("STRIDES", strides).replace("PASSED", passed).replace("LAST", last)
+    if main:
+        text += (
+            '\n\nif __name__ == "__main__":\n    q = torch.randn(8, 16, 128, dtype=torch.bfloat16)\n'
+            "    run(q, torch.empty_like(q))\n"
+        )
+    bf16 = lambda torch: torch.randn(8, 16, 128, dtype=torch.bfloat16)  # noqa: E731
+    assert_served(written(tmp_path, text), None if main else lambda m: m.run(bf16(m.torch), bf16(m.torch)))
+
+
+NUMBERS = """
+@triton.jit
+def k(x, w, y, n, WIDTH: tl.constexpr, MODE: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK,), tl.float32)
+    for j in tl.static_range(WIDTH):
+        acc += tl.load(x + i + j, mask=i + j < n, other=0.0) * tl.load(w + j)
+    if WIDTH == 5:
+        acc += 1
+    elif WIDTH == 3:
+        acc += 2
+    if MODE == "sum":
+        acc += 1.0
+    elif MODE == "max":
+        acc = tl.maximum(acc, 0.0)
+    tl.store(y + i, acc, mask=i < n)
+
+
+def conv(x, weight, mode="sum"):
+    y = torch.empty_like(x)
+    _, width = weight.shape
+    k[(triton.cdiv(x.numel(), 256),)](x, weight, y, x.numel(), WIDTH=width, MODE=mode, BLOCK=256, num_warps=2)
+    return y
+"""
+CALLERS = {
+    "__main__": 'if __name__ == "__main__":\n    conv(torch.randn(1000), torch.randn(1, 5), mode="max")\n',
+    "a function": 'def main():\n    w = torch.randn((1, 5))\n    conv(torch.randn(1000), w, "max")\n',
+    "a test": '@pytest.mark.parametrize("mode", ["max", "sum"])\n@pytest.mark.parametrize("n, width", [(1000, 5), (512, 5)])\n'
+    "def main(n, width, mode):\n    conv(torch.randn(n), torch.randn(1, width), mode)\n",
+}
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_shapes_and_constants_that_callers_pass(tmp_path, caller):
+    path = written(tmp_path, "import pytest\n" * ("test" in caller) + NUMBERS + "\n\n" + CALLERS[caller])
+    run = None if caller == "__main__" else lambda m: m.main(*((1000, 5, "max") if caller == "a test" else ()))
+    found = assert_served(path, run)
+    if caller == "a test":
+        assert {spec.constexprs["MODE"] for spec in found.launches} == {"max", "sum"}
+
+
+def test_comparisons_in_the_kernel_beat_the_name_of_a_constant(tmp_path):
+    spec = derived(written(tmp_path, NUMBERS)).launches[0]
+    assert spec.constexprs["WIDTH"] == 5 and spec.constexprs["MODE"] == "sum"
+
+
+def test_a_size_that_is_made_up_is_not_called_computed(tmp_path):
+    text = """
+@triton.jit
+def k(x, y, n, B: tl.constexpr, C: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(y + i, tl.load(x + i, mask=i < n) * C)
+
+
+def run(x):
+    k[(1,)](x, torch.empty_like(x), x.numel(), B=triton.next_power_of_2(x.shape[0]), C=2 * 3)
+"""
+    rows = {row.name: row for row in derived(written(tmp_path, text)).rows}
+    assert "made up" in rows["B"].why and rows["B"].confidence == "name"
+    assert rows["C"].confidence == "read" and rows["n"].confidence == "computed"
+
+
+def test_torch_that_is_imported_inside_of_a_function(tmp_path):
+    text = """
+@triton.jit
+def k(x, y, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+
+def run(x):
+    import torch as t
+    from torch import float32
+
+    y = t.empty(x.shape, dtype=float32)
+    k[(1,)](x, y, 100, BLOCK=128)
+"""
+    path = written(tmp_path, text.replace("import torch\n", ""))
+    assert_served(path, lambda m: m.run(m.torch.empty(100, dtype=m.torch.bfloat16)))
