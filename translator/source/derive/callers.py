@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from translator.source.derive.host_model import Model, Saved, known_sizes, other_sizes, rests_on_made_up_sizes
-from translator.source.derive.host_run import History, HostRun, HostState, Passed
+from translator.source.derive.history import History, Passed
+from translator.source.derive.host_run import HostRun, HostState
 from translator.source.derive.parametrized import parametrized
 from translator.source.derive.sites import Site, find_applications, find_calls, method_beside
 from translator.source.host_values import HostName

@@ -14,7 +14,7 @@ from translator.source.derive.address_terms import Terms, address_terms
 from translator.source.derive.callers import history_of
 from translator.source.derive.configs import autotune_configs, covering_configs, heuristics
 from translator.source.derive.documented import documented_types
-from translator.source.derive.host_run import History
+from translator.source.derive.history import History
 from translator.source.derive.argument_origins import Flow, trace_origins
 from translator.source.derive.roles import is_flag
 from translator.source.derive.sites import Site, find_sites

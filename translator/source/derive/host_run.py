@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import ast
 import functools
-import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from translator.source.derive.address_terms import Terms
 from translator.source.derive.documented import documented_types
+from translator.source.derive.history import History
 from translator.source.derive.host_dtypes import allowed_types, chosen_type, denied
 from translator.source.derive.host_expressions import HostExpressions, TooLong
 from translator.source.derive.host_model import Descriptor, Dtype, Model, Saved, Shape, has_model, in_other_sizes
+from translator.source.derive.branches import inside, leaves, likely, raises, with_errors
 from translator.source.derive.host_parameters import annotated_type, is_tensor, may_be_none
 from translator.source.derive.ranks import Rank, ranks_shown, stride_asked
 from translator.source.derive.sites import Site
@@ -36,41 +37,6 @@ class HostState:
     parameters: dict[str, Any]
     contradicts: bool
     attributes: dict[str, Any] = field(default_factory=dict)  # `ctx.name`: what was assigned to attributes of names
-
-
-@dataclass(frozen=True)
-class Passed:
-    """What callers tell of a parameter: the `element` type of the tensor and why, or that it is that of an earlier parameter
-    (`like`); `present` where a call surely passes a tensor, `absent` where the first one passes None. `known`: one call passes `value`,
-    or a tensor of the sizes `dims`, as far as they are numbers of the source."""
-
-    element: str = ""
-    why: str = ""
-    like: str = ""
-    present: bool = False
-    absent: bool = False
-    known: bool = False
-    value: Any = None
-    dims: tuple[int | None, ...] | None = None
-
-    def joined(self, later: Passed) -> Passed:
-        """With what a further call tells; the first one says what is left out, and the types that it shows count, an element type
-        more than one that is that of another tensor."""
-        types = self if self.element or self.like and not later.element else later
-        return replace(types, present=self.present or later.present, absent=self.absent, known=False, dims=None)
-
-
-@dataclass(frozen=True)
-class History:
-    """What is known before the outermost function is entered: of its parameters, and what autograd kept for it.
-
-    calls: what further calls pass for parameters. other: the same of a run in `other_sizes`, where that may differ."""
-
-    passed: Mapping[str, Passed] = field(default_factory=dict)
-    saved: Saved | None = None
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    calls: tuple[Mapping[str, Any], ...] = ()
-    other: History | None = None
 
 
 class _Reached(Exception):
@@ -261,8 +227,8 @@ class HostRun(HostExpressions):
     # --- statements
 
     def body(self, statements: list[ast.stmt], env: dict[str, Any], scope: Scope | Frame, goal: ast.AST | None) -> None:
-        for statement in _with_errors(statements):
-            self.statement(statement, env, scope, goal if goal is not None and _inside(goal, statement) else None)
+        for statement in with_errors(statements):
+            self.statement(statement, env, scope, goal if goal is not None and inside(goal, statement) else None)
 
     def statement(self, node: ast.stmt, env: dict[str, Any], scope: Scope | Frame, goal: ast.AST | None) -> None:
         self.step()
@@ -337,19 +303,19 @@ class HostRun(HostExpressions):
     def branch(self, node: ast.If, env: dict[str, Any], scope: Scope | Frame, goal: ast.AST | None) -> None:
         """The branch that the launch is in; else the one that the test says, and none of an unknown one that leaves, unless
         what it leaves is an error."""
-        if goal is None and _raises(node.body) and (holds := denied(node.test)) is not None:
+        if goal is None and raises(node.body) and (holds := denied(node.test)) is not None:
             self.asserted(holds, env, scope)
         test = self.truth(self.value(node.test, env, scope))
         if goal is not None:
-            inside = any(_inside(goal, statement) for statement in node.body)
-            if test is not None and test != inside:
+            within = any(inside(goal, statement) for statement in node.body)
+            if test is not None and test != within:
                 self.contradicts = True
-            self.body(node.body if inside else node.orelse, env, scope, goal)
+            self.body(node.body if within else node.orelse, env, scope, goal)
             return
         body = node.body if test else node.orelse
         if test is None:
-            body = _likely(node)
-        if _leaves(body) and self.depth == 0:
+            body = likely(node)
+        if leaves(body) and self.depth == 0:
             if test:
                 self.contradicts = True
             return
@@ -426,42 +392,7 @@ def _held(node: ast.expr, env: dict[str, Any]) -> Any:
     return None
 
 
-def _inside(goal: ast.AST, node: ast.AST) -> bool:
-    return any(inner is goal for inner in ast.walk(node))
-
-
 def _name_of(target: ast.AST) -> str:
     if isinstance(target, ast.Starred):
         return _name_of(target.value)
     return target.id if isinstance(target, ast.Name) else "?"
-
-
-def _leaves(body: list[ast.stmt]) -> bool:
-    return bool(body) and isinstance(body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
-
-
-def _likely(node: ast.If) -> list[ast.stmt]:
-    """The branch of a test that cannot be told: none that leaves, unless the other one is an error; one that gives values to names."""
-    if _raises(node.orelse):
-        return node.body
-    if _leaves(node.body):
-        return node.orelse
-    return node.body if not node.orelse and _fills(node.body) else node.orelse or node.body
-
-
-def _with_errors(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements, where an error behind `if t: ... return x` is what happens where `t` does not hold."""
-    for statement, behind in itertools.zip_longest(statements, statements[1:]):
-        if isinstance(statement, ast.If) and not statement.orelse and isinstance(behind, ast.Raise):
-            yield ast.copy_location(ast.If(statement.test, statement.body, [behind]), statement)
-        else:
-            yield statement
-
-
-def _raises(body: list[ast.stmt]) -> bool:
-    return bool(body) and isinstance(body[-1], ast.Raise)
-
-
-def _fills(body: list[ast.stmt]) -> bool:
-    """Whether a branch gives values to names that may have none: what most conditional assignments are for."""
-    return all(isinstance(statement, (ast.Assign, ast.AnnAssign)) for statement in body)
