@@ -14,7 +14,7 @@ from translator.source.derive.element_types import Element, copied_from, element
 from translator.source.derive.described_tensors import described, with_sizes
 from translator.source.derive.evidence import Evidence
 from translator.source.derive.guess import Guess, Proposal, has_form
-from translator.source.derive.hints import annotated, type_hint, unspecialized
+from translator.source.derive.parameter_hints import annotated, type_hint, unspecialized
 from translator.source.derive.host_model import (
     TRITON_TYPE,
     Descriptor,
