@@ -170,3 +170,60 @@ def run(x):
 """
     path = written(tmp_path, text.replace("import torch\n", ""))
     assert_served(path, lambda m: m.run(m.torch.empty(100, dtype=m.torch.bfloat16)))
+
+
+FORMS = """
+@triton.jit
+def k(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+
+
+@triton.jit
+def other(x, y, n, BLOCK: tl.constexpr):
+    tl.store(y + tl.arange(0, BLOCK), tl.load(x + tl.arange(0, BLOCK)) + n)
+
+
+class Group:
+    doubled, moved = k, other
+
+
+KERNELS = {"twice": k, "other": other}
+MORE = {}
+MORE["k"] = k
+
+
+def run(x, fast=True):
+    y = torch.empty(x.shape, dtype=torch.float16)
+    n = x.numel()
+    grid = (triton.cdiv(n, 512),)
+    LAUNCH
+    return y
+
+
+def main():
+    run(torch.empty(1000, dtype=torch.float16))
+"""
+
+
+@pytest.mark.parametrize(
+    "launch",
+    ["torch.library.wrap_triton(k)[grid](x, y, n, BLOCK=512, num_warps=8)",
+     "launch = k[grid]; launch(x, y, n, BLOCK=512, num_warps=8)",
+     "functools.partial(k[grid], x, y, num_warps=8)(n, BLOCK=512)",
+     "launch = functools.partial(k[grid], x, BLOCK=64, num_warps=8); launch(y, n, BLOCK=512)",
+     "functools.partial(k[grid], x)(*(y, n), **{'BLOCK': 512, 'num_warps': 8})",
+     "KERNELS['twice'][grid](x, y, n, BLOCK=512, num_warps=8)", "kernel = MORE['k']; kernel[grid](x, y, n, 512, num_warps=8)",
+     "kernel = KERNELS.get('twice'); kernel[grid](x, y, n, 512, num_warps=8)", "getattr(Group, 'doubled')[grid](x, y, n, 512, num_warps=8)",
+     "(k if fast else other)[grid](x, y, n, 512, num_warps=8)", "k.run(x, y, n, 512, grid=grid, warmup=False, num_warps=8)",
+     "alias = k\n    alias[grid](x, y, n, 512, num_warps=8)"],
+)  # fmt: skip
+def test_forms_of_launches(tmp_path, launch):
+    text = "import functools\n" + FORMS.replace("LAUNCH", launch)
+    assert_served(written(tmp_path, text), lambda m: m.main())
+
+
+@pytest.mark.parametrize("launch", ["KERNELS['other'][grid](x, y, n, 64)", "print(k, grid)", "alias = other; alias[grid](x, y, n, 64)"])
+def test_what_launches_another_kernel_is_no_launch(tmp_path, launch):
+    found = derived(written(tmp_path, FORMS.replace("LAUNCH", launch)))
+    assert found.launches[0].constexprs["BLOCK"] == 1024 and not any("line" in row.why for row in found.rows)

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from translator.source.derive.launch_forms import pairs_given
 from translator.source.derive.argument_origins import Flow, JitSource, expressions
 from translator.source.pointer_arguments import ADDRESS_CALLS
 
@@ -113,19 +114,12 @@ class _Walker:
 def _assigned(function: JitSource, name: str) -> Iterator[ast.expr]:
     for node in ast.walk(function.node):
         if isinstance(node, ast.Assign):
-            pairs = [pair for target in node.targets for pair in _pairs(target, node.value)]
+            pairs = [pair for target in node.targets for pair in pairs_given(target, node.value)]
         elif isinstance(node, (ast.AugAssign, ast.AnnAssign)) and node.value is not None:
             pairs = [(node.target, node.value)]
         else:
             continue
         yield from (value for target, value in pairs if isinstance(target, ast.Name) and target.id == name)
-
-
-def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
-    """Names and what they are given: item by item where both sides are tuples."""
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        return list(zip(target.elts, value.elts))
-    return [(target, value)]
 
 
 def _arguments(flow: Flow, node: ast.expr) -> set[str]:

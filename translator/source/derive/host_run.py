@@ -120,7 +120,7 @@ class HostRun(HostExpressions):
 
     def spread_out(self, env: dict[str, Any]) -> dict[str, Any]:
         """The arguments of the launch from the first `*x.stride()` on; none where they do not fit what is given by name."""
-        given = self.site.call.args if isinstance(self.site.call, ast.Call) else []
+        given = list(self.site.positional)
         first = next((i for i, arg in enumerate(given) if isinstance(arg, ast.Starred)), len(given))
         by_position = {id(value): name for name, value in self.site.arguments.items()}
         if any(by_position.get(id(arg)) != name for arg, name in zip(given[:first], self.site.names)):
