@@ -223,7 +223,56 @@ def test_forms_of_launches(tmp_path, launch):
     assert_served(written(tmp_path, text), lambda m: m.main())
 
 
-@pytest.mark.parametrize("launch", ["KERNELS['other'][grid](x, y, n, 64)", "print(k, grid)", "alias = other; alias[grid](x, y, n, 64)"])
+@pytest.mark.parametrize(
+    "launch", ["KERNELS['other'][grid](x, y, n, 64)", "print(k, grid)", "alias = other; alias[grid](x, y, n, 64)"]
+)
 def test_what_launches_another_kernel_is_no_launch(tmp_path, launch):
     found = derived(written(tmp_path, FORMS.replace("LAUNCH", launch)))
     assert found.launches[0].constexprs["BLOCK"] == 1024 and not any("line" in row.why for row in found.rows)
+
+
+@pytest.mark.parametrize(
+    "flag, passed, expected",
+    [('a["eps"] > 0.0', "eps", {True, False}), ('a["eps"] != 0', "eps", {True, False}), ('a["eps"] > 0.0', "0.0", {False}),
+     ('a["n"] % a["BLOCK"] == 0', "eps", {True, False}), ('a["n"] > 0 and a["eps"] < 0', "eps", {True, False})],
+)  # fmt: skip
+def test_both_values_of_a_flag_that_a_heuristic_gives(tmp_path, flag, passed, expected):
+    text = f"""
+@triton.heuristics({{"FLAG": lambda a: {flag}}})
+@triton.jit
+def k(x, y, n, eps, BLOCK: tl.constexpr, FLAG: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + i, mask=i < n, other=0.0)
+    if FLAG:
+        v = v * (1 - eps) + eps
+    tl.store(y + i, v, mask=i < n)
+
+
+def run(x: torch.Tensor, eps: float = 0.0):
+    y = torch.empty_like(x)
+    k[(triton.cdiv(x.numel(), 256),)](x, y, x.numel(), {passed}, BLOCK=256)
+    return y
+"""
+    assert {spec.constexprs["FLAG"] for spec in derived(written(tmp_path, text)).launches} == expected
+
+
+STORED = """
+@triton.jit
+def k(q, s, w, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = (tl.load(q + i // 4) >> ((i % 4) * 8)) & 0xFF
+    f = tl.load(s + i // 32)
+    tl.store(w + i, VALUE)
+"""
+
+
+@pytest.mark.parametrize(
+    "value, kind",
+    [("(v - 8) * f.to(tl.float32)", "*fp32"), ("v - 8", "*i32"), ("f.to(tl.float16)", "*fp16"), ("f > 0", "*u1"),
+     ("(v * f).to(tl.bfloat16)", "*bf16"), ("v.to(tl.int8)", "*i8"), ("f * f", "*bf16")],
+)  # fmt: skip
+def test_results_have_the_type_that_is_stored_and_the_table_says_so(tmp_path, value, kind):
+    found = derived(written(tmp_path, STORED.replace("VALUE", value)))
+    assert found.launches[0].signature["w"] == kind
+    (row,) = (row for row in found.rows if row.name == "w")
+    assert "q is stored" not in row.why and ("fp32 values" not in row.why or kind == "*fp32")

@@ -13,7 +13,9 @@ from translator.source.derive.guess import Guess, Proposal
 from translator.source.derive.host_model import Model
 from translator.source.derive.propose import Proposer
 from translator.source.derive.revise import settled
+from translator.source.derive.other_heuristics import heuristic_choices
 from translator.source.derive.launch_verdict import Branch, Judge, Verdict
+from translator.source.derive.stored_types import with_stored_types
 
 # Launch sites looked at, and launches that are tried for more branches.
 _SITES, _TRIED = 4, 28
@@ -39,6 +41,7 @@ def covering_launches(evidence: Evidence, judge: Judge) -> tuple[list[Covered], 
     for proposer in itertools.chain(proposers, _lacking(evidence, proposers), [Proposer(evidence, None)]):
         proposal, verdict = settled(evidence, proposer.proposal(config), judge)
         if verdict.accepted:
+            proposal, verdict = with_stored_types(evidence, proposal, verdict, judge)
             others = proposers if proposer.site is not None else []
             return _cover(evidence, judge, Covered(proposal, verdict.branches), proposer, others), None
         if refused is None or verdict.progress > refused.progress:
@@ -98,9 +101,9 @@ def _alternatives(
 ) -> Iterator[Proposal]:
     """Launches that may go elsewhere: everything optional at once, what further callers pass, each choice alone, the other launch sites."""
     config = evidence.configs[0] if evidence.configs else None
-    fixed = {n: g for n, g in first.arguments.items() if "front end" in g.why}
+    fixed = {n: g for n, g in first.arguments.items() if "front end" in g.why or g.stored}
     host = _host_choices(evidence, proposer)
-    kernel = _kernel_choices(evidence, first, proposer)
+    kernel = [*heuristic_choices(evidence, first, proposer), *_kernel_choices(evidence, first, proposer)]
     on = {name: value for name, value in host if value is not None and value is not False}
     once = {name: guess for name, guess in reversed(kernel)}
     site = proposer.site

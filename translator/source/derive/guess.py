@@ -23,6 +23,7 @@ class Guess:
     """One argument. `kind`: a type as signatures have it, or `constexpr` with `value` in Python's form. `number`: what a run-time
     integer holds, for what is computed from it. `divisible`: it is a multiple of 16 (bytes of an address, or the value).
     `items`: of a tuple of run-time numbers. `specialized`: whether Triton looks at the value, which `do_not_specialize` forbids.
+    `stored`: the type of a pointer is nothing but that of what is stored there.
     """
 
     kind: str
@@ -33,6 +34,7 @@ class Guess:
     number: Any = None
     items: tuple[Guess, ...] = ()
     specialized: bool = True
+    stored: bool = False
 
     @staticmethod
     def constant(value: Any, why: str, confidence: str) -> Guess:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import triton
@@ -234,12 +235,13 @@ class Proposer:
                 continue
             source = sources[root]
             if source and len(kind := found[source].kind) > 1 and kind.startswith("*"):
-                why = f"what is loaded from {source} is stored as it is"
-                found |= {n: Guess.pointer(kind[1:], why, "use") for n in names}
+                why = f"what is stored is made of {source} without a conversion"
+                found |= {n: replace(Guess.pointer(kind[1:], why, "use"), stored=True) for n in names}
                 continue
             element = self.element(names)
             for name in names:
-                found[name] = Guess.pointer(element.kind, element.why, element.confidence)
+                guess = Guess.pointer(element.kind, element.why, element.confidence)
+                found[name] = replace(guess, stored=element.stored)
 
     def copied_from(self, names: list[str]) -> str:
         """The pointer whose type `names` have because values are copied, unless the source names one."""
