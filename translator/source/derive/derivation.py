@@ -8,11 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from translator.diagnostics import Diagnostic, TranslationError
+from translator.diagnostics import TranslationError
 from translator.source.derive.described_tensors import described
 from translator.source.derive.cover import Covered, covering_launches
 from translator.source.derive.evidence import Evidence, gather_evidence
 from translator.source.derive.guess import Proposal
+from translator.source.derive.not_found import not_found
 from translator.source.derive.propose import Proposer
 from translator.source.derive.revise import asked
 from translator.source.derive.table import Derivation, Row
@@ -54,7 +55,7 @@ def derive_kernel(
             evidence, covered = _following(evidence, judge)
             changed = _changed(asked_for, covered)
         if not covered:
-            raise TranslationError(_not_found(evidence, refused.message if refused else ""))
+            raise TranslationError(not_found(evidence, refused))
         configured, notes = _configured(evidence, covered[0], judge)
     stem = Path(source).stem if source.endswith(".py") else source
     proposals = [covered[0].proposal, *configured, *(more.proposal for more in covered[1:])]
@@ -113,13 +114,6 @@ def _changed(settings: Mapping[str, Any], covered: list[Covered]) -> list[str]:
         for n, x in settings.items()
         if n in now and now[n] not in (x, str(x))
     ]
-
-
-def _not_found(evidence: Evidence, message: str) -> Diagnostic:
-    place = evidence.loaded.path, evidence.node.lineno, evidence.node.col_offset + 1
-    help = "record its launches with gluonize capture, or give values with --set"
-    what = f"{evidence.name}: no launch was found that Triton accepts"
-    return Diagnostic("spec-not-found", what, *place, _first_line(message), help)
 
 
 def _first_line(text: str) -> str:
