@@ -13,6 +13,7 @@ from translator.facts.syntax import target_of
 from translator.choices.chosen import Choices
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import is_index
+from translator.source.moved_lines import file_line
 from translator.gluon.printer import lines, written
 from translator.gluon.tree import ONE, Assign, Barrier, Binary, Choose, Current, Line, Node, Number, Previous, as_lines
 from translator.layout.names import LayoutNames
@@ -176,7 +177,9 @@ def announce(record: Record, facts: FunctionFacts, loops: FunctionLoops, decided
     if plan.shallower and not decided.choices.number("depth"):
         record.explain(plan.shallower)
     for line, reason in plan.not_tiles:
-        record.choose(f"the load in line {line} is not one for the tensor data mover: {reason}")
+        record.choose(
+            f"the load in line {file_line(facts.frame.fn, line)} is not one for the tensor data mover: {reason}"
+        )
     record.obligations |= plan.assumed | loop.assumed
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from translator.facts import callees
 from translator.facts.function import FunctionFacts
+from translator.facts.refusals import line_of
 from translator.facts.loop_range import step_of
 from translator.facts.obligations import Obligation
 from translator.facts.polynomials import INDEX, Polynomial, add, fixed, moving
@@ -42,7 +43,7 @@ def overwritten(facts: FunctionFacts, loop: ast.For, bounds: tuple, call: ast.Ca
             if not (loaded & written or written and _ANY in loaded | written):
                 continue
             if helper or not _apart(facts, loop, bounds, call, write, ahead):
-                return f"what the load in line {call.lineno} reads may be written in line {write.lineno}"
+                return f"what the load in line {line_of(facts.frame, call)} reads may be written in line {line_of(facts.frame, write)}"
     return ""
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from translator.facts.syntax import index_parts, is_new_axis, target_of, unparsed
 from translator.facts import callees
 from translator.facts.function import FunctionFacts
+from translator.facts.refusals import line_of
 from translator.facts.polynomials import INDEX, Polynomial, add
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.pipeline.address_reader import AddressReader
@@ -235,4 +236,4 @@ class _Flow:
                     return
             except NotATile:
                 continue
-        raise NotATile(f"its wrapped rows are stored in line {call.lineno}")
+        raise NotATile(f"its wrapped rows are stored in line {line_of(self.facts.frame, call)}")

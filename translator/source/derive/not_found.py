@@ -9,6 +9,7 @@ from translator.diagnostics import Diagnostic
 from translator.source.derive.evidence import Evidence
 from translator.source.derive.launch_verdict import Verdict
 from translator.source.load import says_missing
+from translator.source.moved_lines import file_line
 
 _NAMES = 4  # arguments that are named
 _WRAPPED = re.compile(r"""^(?:NameError|AttributeError)\((['"])(.*)\1\)$""")
@@ -48,7 +49,7 @@ def _place(evidence: Evidence, verdict: Verdict | None) -> tuple[str, int, int] 
     source, (_, line, column, *_) = verdict.place
     for fn in (evidence.loaded.fn, *(helper.value for helper in evidence.loaded.helpers)):
         if fn.src == source:
-            return fn.fn.__code__.co_filename, fn.starting_line_number + line - 1, column + 1
+            return fn.file_name or evidence.loaded.path, file_line(fn, line), column + 1
     return None
 
 
