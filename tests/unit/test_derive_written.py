@@ -3,14 +3,13 @@
 import pytest
 
 from host_torch import differences, launched
-from translator.frontend.judge import FrontEndJudge
-from translator.source.derive.derivation import derive_kernel
+from translator.planned_launches import derived_unseen
 
 HEAD = "import torch\nimport triton\nimport triton.language as tl\n\n\n"
 
 
 def derived(path, kernel="k", target="gfx950"):
-    return derive_kernel(str(path), kernel, lambda loaded: FrontEndJudge(loaded, target))
+    return derived_unseen(str(path), kernel, (), target)[0]
 
 
 def written(tmp_path, text):
@@ -276,3 +275,17 @@ def test_results_have_the_type_that_is_stored_and_the_table_says_so(tmp_path, va
     assert found.launches[0].signature["w"] == kind
     (row,) = (row for row in found.rows if row.name == "w")
     assert "q is stored" not in row.why and ("fp32 values" not in row.why or kind == "*fp32")
+
+
+@pytest.mark.parametrize(
+    "target, kind", [("gfx942", "*fp8e4b8"), ("gfx950", "*fp8e4nv"), ("gfx1200", "*fp8e4nv"), ("gfx1100", "*fp8e4nv")]
+)
+def test_fp8_is_the_format_of_the_target(tmp_path, target, kind):
+    text = """
+@triton.jit
+def fp8_product(a, b, c, B: tl.constexpr):
+    at = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
+    tl.store(c + at, tl.dot(tl.load(a + at), tl.load(b + at)))
+"""
+    found = derived(written(tmp_path, text), "fp8_product", target).launches[0].signature
+    assert (found["a"], found["b"], found["c"]) == (kind, kind, "*fp32")

@@ -36,17 +36,18 @@ def launchable_kernels(source: str, search_path: Iterable[str] | None = None) ->
 
 def derive_kernel(
     source: str, name: str, judging: Judging, *, settings: Mapping[str, Any] | None = None,
-    search_path: Iterable[str] | None = None, all_configs: bool = False,
+    search_path: Iterable[str] | None = None, all_configs: bool = False, fp8: str = "fp8e4nv",
 ) -> Derivation:  # fmt: skip
     """Launches of one kernel that Triton's front end accepts: of its autotune configs, and for every branch it has.
 
-    all_configs: each config of a large list, instead of those that have every value at least once.
+    all_configs: each config of a large list, instead of those that have every value at least once. fp8: the 8-bit floating-point type of
+    the target, which a kernel is launched with that is named for fp8.
 
     Raises: TranslationError `spec-not-found` when no launch is accepted, with the front end's reason; what loading raises.
     """
     loaded = load_kernel(source, name, globals={}, search_path=list(search_path or ()))
     refuse_gluon(loaded)
-    evidence = gather_evidence(source, name, loaded, dict(settings or {}), all_configs)
+    evidence = gather_evidence(source, name, loaded, dict(settings or {}), all_configs, fp8)
     changed: list[str] = []
     with judging(loaded) as judge:
         covered, refused = covering_launches(evidence, judge)

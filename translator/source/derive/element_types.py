@@ -25,10 +25,10 @@ class Element:
 
 
 def element_of(
-    names: list[str], uses: Uses, converts: bool, *, fp8: bool = False, quantized: bool = False, like: str = ""
+    names: list[str], uses: Uses, converts: bool, *, fp8: str = "", quantized: bool = False, like: str = ""
 ) -> Element:
-    """The type of the pointers `names`, which share one. converts: the kernel converts between types somewhere; fp8: it is named
-    for that type; quantized: it is named for operands of 8 bits; like: the tensor that host code makes them like, of which nothing
+    """The type of the pointers `names`, which share one. converts: the kernel converts between types somewhere; fp8: the 8-bit type
+    that it is named for, "" if for none; quantized: it is named for operands of 8 bits; like: the tensor that host code makes them like, of which nothing
     else is known."""
     loads = _joined([uses.loads[name] for name in names])
     stores: Counter = sum((uses.stores[name] for name in names), Counter())
@@ -50,7 +50,7 @@ def element_of(
         return Element("fp32", "its name: scales of 8-bit operands, which are kept in fp32", "name")
     product = any(use.any("dot") for use in uses.loads.values())  # whose result is not in 8 bits
     if fp8 and (loads.any("dot") or stores["cast"] and not product):
-        return Element("fp8e4nv", "the kernel is named for fp8", "name")
+        return Element(fp8, "the kernel is named for fp8", "name")
     return _float(name, loads, stores, converts, like)
 
 

@@ -28,7 +28,8 @@ from translator.source.scope import Scope
 @dataclass(frozen=True)
 class Evidence:
     """One kernel: `parameters` by name as Triton has them, its launches in host code, configurations and heuristics, and what
-    it does with each argument. `unread`: what the decorators say that could not be read."""
+    it does with each argument. `unread`: what the decorators say that could not be read; `fp8`: the target's type of that size.
+    """
 
     source: str
     name: str
@@ -44,6 +45,7 @@ class Evidence:
     uses: Uses
     settings: dict[str, Any]
     unread: tuple[str, ...]
+    fp8: str = "fp8e4nv"
 
     def history(self, site: Site) -> History:
         """What the callers of the function around a launch tell of it."""
@@ -174,9 +176,14 @@ _CONFIGS = 8
 
 
 def gather_evidence(
-    source: str, name: str, loaded: LoadedKernel, settings: dict[str, Any], all_configs: bool = False
+    source: str,
+    name: str,
+    loaded: LoadedKernel,
+    settings: dict[str, Any],
+    all_configs: bool = False,
+    fp8: str = "fp8e4nv",
 ) -> Evidence:
-    """Read everything about one kernel; nothing is executed."""
+    """Read everything about one kernel; nothing is executed. fp8: the target's 8-bit floating-point type."""
     assert loaded.node is not None and loaded.program is not None
     program = loaded.program
     home = program.import_known(loaded.module)
@@ -191,7 +198,7 @@ def gather_evidence(
     return Evidence(
         source, name, loaded, program, home, loaded.node, {param.name: param for param in loaded.fn.params},
         tuple(find_sites(program, home, loaded.node)), tuple(configs), heuristics(loaded, program, home), flow,
-        read_uses(flow), settings, tuple(unread),
+        read_uses(flow), settings, tuple(unread), fp8,
     )  # fmt: skip
 
 

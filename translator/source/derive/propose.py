@@ -254,7 +254,12 @@ class Proposer:
             return Element(self.evidence.documented[said], f"what the source says of {said}", "use")
         evidence, like = self.evidence, self.made_like(names)
         return element_of(
-            names, evidence.uses, evidence.converts, fp8=evidence.is_fp8, quantized=evidence.is_quantized, like=like
+            names,
+            evidence.uses,
+            evidence.converts,
+            fp8=evidence.fp8 if evidence.is_fp8 else "",
+            quantized=evidence.is_quantized,
+            like=like,
         )
 
     def made_like(self, names: list[str]) -> str:
