@@ -289,3 +289,31 @@ def fp8_product(a, b, c, B: tl.constexpr):
 """
     found = derived(written(tmp_path, text), "fp8_product", target).launches[0].signature
     assert (found["a"], found["b"], found["c"]) == (kind, kind, "*fp32")
+
+
+SIZES = """
+@triton.jit
+def k(x, z, H, W, scale, B: tl.constexpr):
+    b = tl.program_id(0) * B + tl.arange(0, B)
+    for j in range(0, H):
+        for l in range(0, W):
+            tl.store(z + b * H * W + j * W + l, tl.load(x + b * H * W + j * W + l) * scale)
+
+
+def run(x, scale=0.25):
+    z = torch.empty_like(x)
+    k[(x.shape[0] // 4,)](x, z, SIZES, scale, B=4)
+"""
+
+
+@pytest.mark.parametrize("sizes", ["8, 6", "x.shape[1], x.size(2)"])
+def test_launches_hold_the_sizes_and_the_grid_of_the_file(tmp_path, sizes):
+    text = SIZES.replace("SIZES", sizes) + "\n\ndef main():\n    run(torch.randn(12, 8, 6))\n"
+    path = written(tmp_path, text)
+    (real,) = launched(path, lambda m: m.main())
+    (spec,) = derived(path).launches
+    assert spec.grid == real.grid and (spec.values["H"], spec.values["W"], spec.values["scale"]) == (8, 6, 0.25)
+    assert spec.values["x"]["tensor"]["shape"] == real.values["x"]["tensor"]["shape"]
+    assert spec.values["z"]["tensor"]["stride"] == real.values["z"]["tensor"]["stride"]
+    (unknown,) = derived(written(tmp_path, SIZES.replace("SIZES", sizes))).launches
+    assert unknown.grid == () and unknown.values == ({"H": 8, "W": 6} if "8" in sizes else {}) | {"scale": 0.25}

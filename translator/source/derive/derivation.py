@@ -62,7 +62,7 @@ def derive_kernel(
     proposals = [covered[0].proposal, *configured, *(more.proposal for more in covered[1:])]
     single = len(proposals) == 1
     specs = tuple(
-        replace(proposal.spec(f"{stem}/{name}" + ("" if single else f"#{number}"), source), grid=())
+        proposal.spec(f"{stem}/{name}" + ("" if single else f"#{number}"), source)
         for number, proposal in enumerate(proposals, 1)
     )
     rows = tuple(Row(n, g.shown(), g.why, g.confidence) for n, g in covered[0].proposal.arguments.items())

@@ -78,12 +78,15 @@ class Guess:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A launch that is proposed: a guess for every argument, and the options. described: tensor descriptors that the host makes."""
+    """A launch that is proposed: a guess for every argument, and the options. described: tensor descriptors that the host makes. values:
+    what arguments hold, as far as the source says it, as launch specs have it; grid: () where it is not known."""
 
     kernel: str
     arguments: dict[str, Guess]
     options: dict[str, Any] = field(default_factory=dict)
     described: dict[str, Descriptor] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
+    grid: tuple[int, ...] = ()
 
     def with_guesses(self, changed: dict[str, Guess]) -> Proposal:
         return replace(self, arguments={**self.arguments, **changed})
@@ -104,7 +107,10 @@ class Proposal:
                 attrs[name] = "DS" if guess.divisible else "S"
             elif guess.divisible:
                 attrs[name] = "D"
-        return LaunchSpec(id, self.kernel, source, signature, constexprs, attrs, dict(self.options))
+        values = {n: v for n, v in self.values.items() if signature.get(n, "constexpr") != "constexpr"}
+        return LaunchSpec(
+            id, self.kernel, source, signature, constexprs, attrs, dict(self.options), self.grid, values=values
+        )
 
 
 def has_form(value: Any) -> bool:

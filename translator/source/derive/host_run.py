@@ -20,7 +20,7 @@ from translator.source.derive.host_expressions import HostExpressions, TooLong
 from translator.source.derive.host_model import Descriptor, Dtype, Model, Saved, Shape, has_model, in_other_sizes
 from translator.source.derive.branches import inside, leaves, likely, raises, with_errors
 from translator.source.derive.host_parameters import annotated_type, is_tensor, may_be_none
-from translator.source.derive.ranks import Rank, ranks_shown, stride_asked
+from translator.source.derive.ranks import Rank, ranks_by_use, ranks_shown
 from translator.source.derive.sites import Site
 from translator.source.host_objects import UserFunction
 from translator.source.program import Program
@@ -37,6 +37,7 @@ class HostState:
     parameters: dict[str, Any]
     contradicts: bool
     attributes: dict[str, Any] = field(default_factory=dict)  # `ctx.name`: what was assigned to attributes of names
+    grid: Any = None
 
 
 class _Reached(Exception):
@@ -69,22 +70,10 @@ class HostRun(HostExpressions):
         """The rank of tensors by name, as far as the host functions around the launch and the addresses of the kernel show it."""
         functions = self.site.functions if self.site is not None and not self.depth else ()
         shown = {k: v for function in functions for k, v in ranks_shown(function).items()}
-        for name, count in self._ranks_by_use().items() if functions else ():
+        for name, count in ranks_by_use(self.site.arguments, self.terms).items() if functions else ():
             if not (known := shown.get(name, Rank(0))).exact:
                 shown[name] = Rank(max(count, known.count))
         return shown
-
-    def _ranks_by_use(self) -> dict[str, int]:
-        """Tensors of which a kernel uses strides beside an index without any: they have a dimension more."""
-        assert self.site is not None
-        given, out = self.site.arguments, {}
-        for pointer, terms in self.terms.items():
-            tensor = given.get(pointer)
-            asked = [stride_asked(given[name]) for name in terms.factors if name in given]
-            if terms.unit and isinstance(tensor, ast.Name):
-                axes = [found[1] for found in asked if found is not None and found[0] == tensor.id]
-                out[tensor.id] = max([out.get(tensor.id, 0), *(axis + 2 for axis in axes)])
-        return {name: count for name, count in out.items() if count}
 
     def run(self) -> HostState | None:
         """The state at the launch; None when it is not reached."""
@@ -116,7 +105,9 @@ class HostRun(HostExpressions):
             for name, value in found.items() if isinstance(found, dict) else ():
                 (arguments if name in self.site.names else options).setdefault(name, value)
         attributes = {name: value for name, value in env.items() if "." in name}
-        return HostState(arguments, options, parameters, self.contradicts, attributes)
+        launched = getattr(self.site.call, "func", None)
+        grid = self.value(launched.slice, env, self.site.inner) if isinstance(launched, ast.Subscript) else None
+        return HostState(arguments, options, parameters, self.contradicts, attributes, grid)
 
     def spread_out(self, env: dict[str, Any]) -> dict[str, Any]:
         """The arguments of the launch from the first `*x.stride()` on; none where they do not fit what is given by name."""

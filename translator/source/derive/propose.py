@@ -29,6 +29,7 @@ from translator.source.derive.host_model import (
 from translator.source.derive.host_run import HostRun, HostState
 from translator.source.derive.sites import Site
 from translator.source.derive.guessed_values import constant_by_comparison, constant_by_use, number_by_use
+from translator.source.derive.known_values import known_values
 from translator.source.derive.roles import is_pointer
 from translator.source.host_objects import UserFunction
 from translator.source.host_values import HostName
@@ -105,7 +106,8 @@ class Proposer:
         found |= described(self.evidence, made, found, config)
         found |= {n: unspecialized(g, self.evidence.parameters[n]) for n, g in found.items()}
         ordered = {name: found[name] for name in self.evidence.parameters}
-        return Proposal(self.evidence.name, ordered, self.options(config), made)
+        known = known_values(self.state, self.other, ordered)
+        return Proposal(self.evidence.name, ordered, self.options(config), made, *known)
 
     # --- one argument
 

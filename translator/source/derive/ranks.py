@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from translator.source.derive.address_terms import Terms
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,19 @@ def ranks_shown(function: ast.FunctionDef) -> dict[str, Rank]:
     return {name: Rank(count) for name, count in least.items()} | {n: Rank(count, True) for n, count in exact.items()}
 
 
-def stride_asked(node: ast.expr) -> tuple[str, int] | None:
+def ranks_by_use(arguments: Mapping[str, ast.expr], terms: Mapping[str, Terms]) -> dict[str, int]:
+    """Tensors of a launch of which the kernel uses strides beside an index without any: they have a dimension more."""
+    out: dict[str, int] = {}
+    for pointer, found in terms.items():
+        tensor = arguments.get(pointer)
+        asked = [_stride_asked(arguments[name]) for name in found.factors if name in arguments]
+        if found.unit and isinstance(tensor, ast.Name):
+            axes = [axis for name, axis in filter(None, asked) if name == tensor.id]
+            out[tensor.id] = max([out.get(tensor.id, 0), *(axis + 2 for axis in axes)])
+    return {name: count for name, count in out.items() if count}
+
+
+def _stride_asked(node: ast.expr) -> tuple[str, int] | None:
     """`("x", 1)` of `x.stride(1)`; None of anything else."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "stride" and node.args:
         index = _number(node.args[0])
