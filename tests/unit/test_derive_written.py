@@ -317,3 +317,29 @@ def test_launches_hold_the_sizes_and_the_grid_of_the_file(tmp_path, sizes):
     assert spec.values["z"]["tensor"]["stride"] == real.values["z"]["tensor"]["stride"]
     (unknown,) = derived(written(tmp_path, SIZES.replace("SIZES", sizes))).launches
     assert unknown.grid == () and unknown.values == ({"H": 8, "W": 6} if "8" in sizes else {}) | {"scale": 0.25}
+
+
+@pytest.mark.parametrize("host", [True, False])
+@pytest.mark.parametrize("bounds", ["0, K // BK", "0, tl.cdiv(K, BK)", "0, K, BK", "0, tiles"])
+def test_sizes_that_are_made_up_are_several_tiles(tmp_path, host, bounds):
+    text = f"""
+@triton.jit
+def k(a, b, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rm, rn, rk = tl.arange(0, BM)[:, None], tl.arange(0, BN)[None, :], tl.arange(0, BK)
+    tiles = tl.cdiv(K, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for i in range({bounds}):
+        acc += tl.dot(tl.load(a + rm * K + rk[None, :]), tl.load(b + rk[:, None] * N + rn))
+    tl.store(c + rm * N + rn, acc)
+"""
+    if host:
+        text += """
+
+def run(a, b):
+    M, K = a.shape
+    N = b.shape[1]
+    k[(M // 128, N // 128)](a, b, torch.empty((M, N), dtype=torch.float32), M, N, K, BM=128, BN=128, BK=128)
+"""
+    constants = derived(written(tmp_path, text)).launches[0].constexprs
+    assert constants["K"] >= 3 * constants["BK"] and constants["K"] % constants["BK"] == 0
+    assert not host or constants["BK"] == 128

@@ -16,6 +16,7 @@ from translator.source.derive.revise import settled
 from translator.source.derive.other_heuristics import heuristic_choices
 from translator.source.derive.launch_verdict import Branch, Judge, Verdict
 from translator.source.derive.stored_types import with_stored_types
+from translator.source.derive.several_tiles import longer_sizes
 
 # Launch sites looked at, and launches that are tried for more branches.
 _SITES, _TRIED = 4, 28
@@ -39,6 +40,7 @@ def covering_launches(evidence: Evidence, judge: Judge) -> tuple[list[Covered], 
     proposers = sorted((Proposer(evidence, site) for site in sites), key=lambda p: not p.reaches)
     refused: Verdict | None = None
     for proposer in itertools.chain(proposers, _lacking(evidence, proposers), [Proposer(evidence, None)]):
+        proposer = _with_trips(evidence, proposer, config)
         proposal, verdict = settled(evidence, proposer.proposal(config), judge)
         if verdict.accepted:
             proposal, verdict = with_stored_types(evidence, proposal, verdict, judge)
@@ -47,6 +49,18 @@ def covering_launches(evidence: Evidence, judge: Judge) -> tuple[list[Covered], 
         if refused is None or verdict.progress > refused.progress:
             refused = verdict
     return [], refused
+
+
+def _with_trips(evidence: Evidence, proposer: Proposer, config: Any) -> Proposer:
+    """The proposer with larger sizes in the place of made-up ones with which a loop would not run."""
+    longer = longer_sizes(evidence, proposer.proposal(config))
+    passed = proposer.site.arguments if proposer.site is not None else {}
+    host = {passed[n].id: g.value for n, g in longer.items() if isinstance(passed.get(n), ast.Name)}
+    if host:
+        proposer = Proposer(evidence, proposer.site, {**proposer.names, **host})
+        longer = longer_sizes(evidence, proposer.proposal(config))
+    proposer.larger = {n: g for n, g in longer.items() if n not in passed}
+    return proposer
 
 
 def _lacking(evidence: Evidence, proposers: list[Proposer]) -> Iterator[Proposer]:
@@ -108,14 +122,14 @@ def _alternatives(
     once = {name: guess for name, guess in reversed(kernel)}
     site = proposer.site
     if on or once:
-        yield Proposer(evidence, site, on).proposal(config, {**fixed, **once})
+        yield proposer.changed(on).proposal(config, {**fixed, **once})
     if on and once:
-        yield Proposer(evidence, site, on).proposal(config, fixed)
+        yield proposer.changed(on).proposal(config, fixed)
         yield proposer.proposal(config, {**fixed, **once})
     for row in evidence.history(site).calls if site is not None else ():
-        yield Proposer(evidence, site, row).proposal(config, fixed)
+        yield proposer.changed(row).proposal(config, fixed)
     for name, value in host:
-        changed = Proposer(evidence, site, {name: value})
+        changed = proposer.changed({name: value})
         if changed.reaches or not proposer.reaches:
             yield changed.proposal(config, fixed)
     for name, guess in kernel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +26,7 @@ from translator.source.derive.host_model import (
     rests_on_made_up_sizes,
     tensor_of,
 )
+from translator.source.derive.host_parameters import none_by_default
 from translator.source.derive.host_run import HostRun, HostState
 from translator.source.derive.sites import Site
 from translator.source.derive.guessed_values import constant_by_comparison, constant_by_use, number_by_use
@@ -49,6 +50,8 @@ class Proposer:
     def __init__(self, evidence: Evidence, site: Site | None, given: Mapping[str, Any] | None = None):
         self.evidence, self.site = evidence, site
         self.state: HostState | None = None
+        self.names = dict(given or {})
+        self.larger: dict[str, Guess] = {}  # sizes in the place of made-up ones
         self.other: HostState | None = None  # with other sizes in the place of those that are made up
         if site is not None:
             names = {**_set_in_host(evidence, site), **dict(given or {})}
@@ -72,6 +75,12 @@ class Proposer:
         other = self.other.arguments if self.other is not None else {}
         return name not in other or rests_on_made_up_sizes(self.state.arguments[name], other[name])
 
+    def changed(self, given: Mapping[str, Any]) -> Proposer:
+        """The same with other values for some names of the host function."""
+        out = Proposer(self.evidence, self.site, {**self.names, **given})
+        out.larger = self.larger
+        return out
+
     @property
     def reaches(self) -> bool:
         """Whether the host function gets to the launch with these values."""
@@ -81,7 +90,7 @@ class Proposer:
     def defaulted(self) -> list[str]:
         """The parameters of the host functions that are None where nobody passes them."""
         functions = self.site.functions if self.site is not None else ()
-        return [name for function in functions for name in _none_by_default(function)]
+        return [name for function in functions for name in none_by_default(function)]
 
     def proposal(self, config: triton.Config | None, forced: Mapping[str, Guess] | None = None) -> Proposal:
         """A guess for every argument. forced: guesses to start with."""
@@ -115,8 +124,8 @@ class Proposer:
         """The guess from what is given or read; None where only use and name are left, or a heuristic says it."""
         if name in self.evidence.settings:
             return self.given(name, self.evidence.settings[name], param)
-        if name in forced:
-            return forced[name]
+        if name in forced or name in self.larger:
+            return forced.get(name) or self.larger[name]
         if config is not None and name in config.kwargs:
             return Guess.constant(config.kwargs[name], "the autotune config", "read")
         if (found := self.at_site(name, param)) is not None:
@@ -344,18 +353,6 @@ class Proposer:
         if options["num_warps"] & (options["num_warps"] - 1):
             options["num_warps"] = DEFAULT_OPTIONS["num_warps"]
         return options
-
-
-def _none_by_default(function: ast.FunctionDef) -> Iterator[str]:
-    spec = function.args
-    positional = [*spec.posonlyargs, *spec.args]
-    given = [
-        *zip(positional[len(positional) - len(spec.defaults) :], spec.defaults),
-        *zip(spec.kwonlyargs, spec.kw_defaults),
-    ]
-    for arg, default in given:
-        if isinstance(default, ast.Constant) and default.value is None:
-            yield arg.arg
 
 
 def _set_in_host(evidence: Evidence, site: Site) -> dict[str, Any]:
