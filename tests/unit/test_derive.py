@@ -56,7 +56,7 @@ def run(x: torch.Tensor, eps: float = 1e-5):
     found = derive(tmp_path, ROW + host)
     assert signature(found)["out_ptr"] == "*fp32" and signature(found)["BLOCK"] == 128
     assert found.launches[0].options["num_warps"] == 8 and found.launches[0].attrs["row_stride"] == "D"
-    assert row(found, "out_ptr").confidence == "read" and "made up" in row(found, "BLOCK").why
+    assert row(found, "out_ptr").confidence == "read" and "made-up" in row(found, "BLOCK").why
 
 
 def test_tensors_made_like_another_have_its_type(tmp_path):

@@ -148,7 +148,7 @@ def run(x):
     k[(1,)](x, torch.empty_like(x), x.numel(), B=triton.next_power_of_2(x.shape[0]), C=2 * 3)
 """
     rows = {row.name: row for row in derived(written(tmp_path, text)).rows}
-    assert "made up" in rows["B"].why and rows["B"].confidence == "name"
+    assert "made-up" in rows["B"].why and rows["B"].confidence == "name"
     assert rows["C"].confidence == "read" and rows["n"].confidence == "computed"
 
 

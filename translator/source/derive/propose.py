@@ -170,7 +170,7 @@ class Proposer:
             if param.is_constexpr and (compared := constant_by_comparison(name, self.evidence)) is not None:
                 return compared
             if param.is_constexpr:
-                why, confidence = f"{why}, of a size that is made up", "name"
+                why, confidence = f"made-up size: {why}", "name"
             elif value == 1 or isinstance(value, Model) and value.number == 1:
                 return Guess("i32", why=why, confidence=confidence, number=1)
         if isinstance(value, HostName) and value.torch_dtype and param.is_constexpr and not self.is_cast_to(name):
