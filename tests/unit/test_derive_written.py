@@ -343,3 +343,22 @@ def run(a, b):
     constants = derived(written(tmp_path, text)).launches[0].constexprs
     assert constants["K"] >= 3 * constants["BK"] and constants["K"] % constants["BK"] == 0
     assert not host or constants["BK"] == 128
+
+
+def test_a_launch_of_the_file_that_is_refused_is_not_replaced_without_a_word(tmp_path):
+    text = """
+@triton.jit
+def k(x, y, n, BLOCK: tl.constexpr, LOG: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + i, mask=i < n)
+    if LOG:
+        v = missing.log(v)
+    tl.store(y + i, v, mask=i < n)
+
+
+def run(x):
+    k[(1,)](x, x, 100, BLOCK=128, LOG=FLAG)
+"""
+    found = derived(written(tmp_path, text.replace("FLAG", "True")))
+    assert any("line 17 is refused" in n and "missing is not defined (line 12)" in n for n in found.notes), found.notes
+    assert not derived(written(tmp_path, text.replace("FLAG", "False"))).notes

@@ -34,7 +34,8 @@ class Covered:
 
 
 def covering_launches(evidence: Evidence, judge: Judge) -> tuple[list[Covered], Verdict | None]:
-    """The first launch that is accepted, and those that are needed beside it; the last verdict where none is."""
+    """The first launch that is accepted, and those that are needed beside it; with the verdict of those that host code makes where none of
+    them is accepted."""
     config = evidence.configs[0] if evidence.configs else None
     sites = list(evidence.sites[:_SITES])
     proposers = sorted((Proposer(evidence, site) for site in sites), key=lambda p: not p.reaches)
@@ -45,7 +46,8 @@ def covering_launches(evidence: Evidence, judge: Judge) -> tuple[list[Covered], 
         if verdict.accepted:
             proposal, verdict = with_stored_types(evidence, proposal, verdict, judge)
             others = proposers if proposer.site is not None else []
-            return _cover(evidence, judge, Covered(proposal, verdict.branches), proposer, others), None
+            of_file = refused if proposer.site is None and proposers else None
+            return _cover(evidence, judge, Covered(proposal, verdict.branches), proposer, others), of_file
         if refused is None or verdict.progress > refused.progress:
             refused = verdict
     return [], refused

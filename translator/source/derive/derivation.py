@@ -58,6 +58,11 @@ def derive_kernel(
         if not covered:
             raise TranslationError(not_found(evidence, refused))
         configured, notes = _configured(evidence, covered[0], judge)
+        if refused is not None and not changed:
+            found, site = not_found(evidence, refused), evidence.sites[0].place(loaded.path)
+            notes.append(
+                f"the launch at {site} is refused, and another one was made up: {found.why} (line {found.line})"
+            )
     stem = Path(source).stem if source.endswith(".py") else source
     proposals = [covered[0].proposal, *configured, *(more.proposal for more in covered[1:])]
     single = len(proposals) == 1
