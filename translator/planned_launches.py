@@ -14,6 +14,7 @@ from gluonize.read.launches.derive.strict import derive_launches
 from gluonize.read.launches.derive.table import Derivation
 from gluonize.read.spec.launch import AMD_OPTIONS, LaunchSpec
 from gluonize.request import LaunchOutcome, TranslateRequest, with_options
+from gluonize.rules.targets import target as target_row
 from gluonize.trace.acceptance import FrontEndJudge
 
 
@@ -59,6 +60,7 @@ def _planned(request: TranslateRequest) -> PlannedLaunches:
                 derive_kernel(
                     request.source, name, lambda loaded: FrontEndJudge(loaded, request.target),
                     settings=settings_for(settings, name), search_path=request.search_path, all_configs=request.all_configs,
+                    fp8=_fp8(request.target),
                 )
             )  # fmt: skip
         except TranslationError as error:
@@ -74,8 +76,14 @@ def _planned(request: TranslateRequest) -> PlannedLaunches:
 def derived_unseen(source: str, kernel: str, search_path: tuple[str, ...], target: str) -> tuple[Derivation, float]:
     """The launches of one kernel as if nothing was known of them, and the seconds that it took (`bench/derive.py`)."""
     started = time.perf_counter()
-    found = derive_kernel(source, kernel, lambda loaded: FrontEndJudge(loaded, target), search_path=search_path)
+    judging = lambda loaded: FrontEndJudge(loaded, target)  # noqa: E731
+    found = derive_kernel(source, kernel, judging, search_path=search_path, fp8=_fp8(target))
     return found, time.perf_counter() - started
+
+
+def _fp8(target: str) -> str:
+    """The 8-bit floating-point type of a target; OCP's e4m3 where its matrix instructions take none."""
+    return next(iter(target_row(target).native_fp8), "fp8e4nv")
 
 
 def _kept(outcome: LaunchOutcome) -> str:

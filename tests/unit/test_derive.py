@@ -5,7 +5,7 @@ import pytest
 from gluonize.diagnostics import TranslationError
 from gluonize.read.launches.derive.derivation import derive_kernel, launchable_kernels
 from gluonize.read.launches.derive.set_options import parse_settings, settings_for
-from gluonize.read.launches.derive.verdict import Verdict
+from gluonize.read.launches.derive.proposal.verdict import Verdict
 from gluonize.trace.acceptance import FrontEndJudge
 
 HEAD = "import torch\nimport triton\nimport triton.language as tl\nopen('executed', 'w')\nraise SystemExit\n"
@@ -56,7 +56,7 @@ def run(x: torch.Tensor, eps: float = 1e-5):
     found = derive(tmp_path, ROW + host)
     assert signature(found)["out_ptr"] == "*fp32" and signature(found)["BLOCK"] == 128
     assert found.launches[0].options["num_warps"] == 8 and found.launches[0].attrs["row_stride"] == "D"
-    assert row(found, "out_ptr").confidence == "read" and row(found, "BLOCK").confidence == "computed"
+    assert row(found, "out_ptr").confidence == "read" and "made-up" in row(found, "BLOCK").why
 
 
 def test_tensors_made_like_another_have_its_type(tmp_path):
@@ -205,7 +205,40 @@ def test_a_kernel_that_triton_never_accepts_is_not_launched(tmp_path):
     with pytest.raises(TranslationError) as caught:
         derive(tmp_path, "@triton.jit\ndef k(p):\n    tl.store(p, undefined_name)\n")
     (found,) = caught.value.diagnostics
-    assert found.code == "spec-not-found" and "undefined_name" in found.why and "gluonize capture" in found.help
+    assert found.code == "spec-not-found" and "undefined_name is not defined" in found.why
+    assert found.line == 8 and "no value of an argument helps" in found.help and "capture" not in found.help
+
+
+@pytest.mark.parametrize(
+    "statement, why, help",
+    [("v = tl.no_such(v)", "no_such", "this version of Triton"), ("p = tl.make_block_ptr(x, (n,), (1,), (0,), (B,), (0,))", "removed", "this version"),
+     ("v = inner(v)", "missing", "define the name"), ("v = tl.dot(v, n)", "", "--set (it comes from"), ("v = v + LATER", "not evaluated statically", "globals")],
+)  # fmt: skip
+def test_a_refusal_says_its_cause_its_line_in_the_file_and_what_helps(tmp_path, statement, why, help):
+    text = f"""
+import os
+
+LATER = tl.constexpr(os.getpid())
+
+
+@triton.jit
+def inner(v):
+
+    return v + missing
+
+
+@triton.jit
+def k(x, n, B: tl.constexpr):
+    v = tl.load(x + tl.arange(0, B))
+    {statement}
+    tl.store(x + tl.arange(0, B), v)
+"""
+    with pytest.raises(TranslationError) as caught:
+        derive(tmp_path, text)
+    (found,) = caught.value.diagnostics
+    lines = (tmp_path / "m.py").read_text().splitlines()
+    assert ("missing" if "inner" in statement else statement) in lines[found.line - 1]
+    assert why in found.why and help in found.help
 
 
 class Accepting:

@@ -394,7 +394,7 @@ def test_what_is_stored_as_it_was_loaded_has_its_type(tmp_path):
     host = "\ndef f(x, out, total):\n    assert x.dtype == torch.float16\n    k[(1,)](x, out, total, B=64)\n"
     found = derive(tmp_path, COPY + host)
     assert types(found) == {"x": "*fp16", "out": "*fp16", "total": "*fp32"}
-    assert row(found, "out").why == "what is loaded from x is stored as it is"
+    assert row(found, "out").why == "what is stored is made of x without a conversion"
 
 
 PLAIN = """

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from gluonize.diagnostics import Diagnostic
 from gluonize.product.cli.console import Verbosity
-from gluonize.product.cli.result_lines import launch_lines
+from gluonize.product.cli.translate.result_lines import launch_lines
 from gluonize.product.cli.translate.command import _Printer
 from gluonize.product.project.launches.judge import HostLaunch
 from gluonize.product.project.translate.plan import PlannedFile

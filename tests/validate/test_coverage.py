@@ -11,7 +11,7 @@ from gluonize.judge.machine.coverage import CLASSES, Coverage, trip_class, unite
 from gluonize.judge.machine.stages import source_stage
 from gluonize.judge.verdict.run import validate_pair
 from gluonize.product.cli.project import check as check_command
-from gluonize.product.cli.result_lines import validation_line
+from gluonize.product.cli.translate.result_lines import validation_line
 from gluonize.product.project.output.provenance import parse_provenance, without_line
 from gluonize.product.project.output.verdict import level_of, verdict_lines, with_verdict
 from gluonize.read.spec.launch import LaunchSpec

@@ -9,6 +9,7 @@ import itertools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from triton.language.core import tensor_descriptor_base
 from triton.runtime.jit import JITFunction
 
 from gluonize.facts.function import FunctionFacts
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 # Kinds of calls that may be made again, or not at all: nothing with effects and no memory.
 PURE_KINDS = ("elementwise", "creator", "same", "shape")
+# Functions that do what methods of a descriptor do, which is their first argument.
+_OF_DESCRIPTORS = {"load_tensor_descriptor": "load", "store_tensor_descriptor": "store"}
 _TRITON_MODULES = ("triton.language", "triton.experimental.gluon.language")
 
 
@@ -61,6 +64,9 @@ def _callee_of(facts: FunctionFacts, node: ast.Call) -> Callee | None:
     is_triton = module.startswith(_TRITON_MODULES)
     if ".extra." in module and not module.endswith("extra.hip.utils"):
         return Callee(function, name, Row(name, "elementwise", cost="heavy"), owner)
+    if is_triton and name in _OF_DESCRIPTORS:
+        method, described = _OF_DESCRIPTORS[name], bind(node, Callee(function, name, None, None)).get("desc")
+        return Callee(getattr(tensor_descriptor_base, method), method, Row(method, "load", cost="heavy"), described)
     known = f"{LANGUAGE}.{name}" if is_triton or isinstance(fact, MethodFact) else f"{module}.{name}"
     row = facts.kernel.rules.row(known, facts.kernel.target)
     if row is None and name in ("min", "max", "builtin_min", "builtin_max") and not isinstance(function, JITFunction):
@@ -166,8 +172,8 @@ def bind(node: ast.Call, callee: Callee) -> dict[str, ast.expr]:
     names = tuple(function.arg_names) if isinstance(function, JITFunction) else _builtin_parameters(function)
     given: dict[str, ast.expr] = {}
     positional = list(node.args)
-    if callee.owner is not None:
-        positional = [callee.owner, *positional]
+    if callee.owner is not None and (not positional or positional[0] is not callee.owner):
+        positional = [callee.owner, *positional]  # else a function is called, and not a method
         if names[:1] != ("self",) and hasattr(function, "__self__"):
             names = ("self", *names)
     for i, argument in enumerate(positional):

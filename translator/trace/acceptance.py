@@ -18,7 +18,7 @@ from triton.compiler.errors import CompilationError
 
 from gluonize.diagnostics import TranslationError
 from gluonize.read.kernels.load import LoadedKernel
-from gluonize.read.launches.derive.verdict import Branch, Verdict
+from gluonize.read.launches.derive.proposal.verdict import Branch, Stored, Verdict
 from gluonize.read.spec.compile_arguments import compile_arguments
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.trace.front import trace
@@ -118,7 +118,8 @@ def judged(loaded: LoadedKernel, spec: LaunchSpec, target: str) -> Verdict:
         ) as error:
             # What the front end itself stumbles over; the reason is in its message, if anywhere.
             return Verdict(False, f"{type(error).__name__}: {error}".strip(), progress=session._ident)
-    return Verdict(True, progress=session._ident, branches=_branches(session.frames))
+    frames = session.frames
+    return Verdict(True, progress=session._ident, branches=_branches(frames), stored=_stored(frames))
 
 
 def _refused(loaded: LoadedKernel, error: CompilationError, session: Any) -> Verdict:
@@ -136,6 +137,22 @@ def _refused(loaded: LoadedKernel, error: CompilationError, session: Any) -> Ver
     else:
         message = f"{type(inner).__name__}: {inner}".strip()
     return Verdict(False, message, place, session._ident)
+
+
+def _stored(frames: list[Any]) -> frozenset[Stored]:
+    """The element types of the values that `tl.store` is given, before it converts them."""
+    found = set()
+    for frame in frames:
+        for node in ast.walk(frame.fn.parse()):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "store":
+                continue
+            value = next(
+                (k.value for k in node.keywords if k.arg == "value"), node.args[1] if len(node.args) > 1 else None
+            )
+            fact = frame.fact(value) if value is not None else None
+            if isinstance(fact, trace.TensorFact) and not fact.is_pointer:
+                found.add((frame.fn.src, trace.node_key(node), fact.dtype))
+    return frozenset(found)
 
 
 def _branches(frames: list[Any]) -> frozenset[Branch]:

@@ -29,8 +29,21 @@ GRID = (4, 2, 2)
 def guesses(spec: LaunchSpec, source: str) -> Iterator[LaunchSpec]:
     """The launch with values, the likeliest first; none where an argument is no pointer, number, tensor descriptor or tuple.
 
+    Values that the launch has are kept at first, its own sizes and grid; where the source can do nothing with these, all are made up.
     source: text of the source's TTIR, which says how many axes of the grid it asks for.
     """
+    if spec.values or spec.grid:
+        yield from (replace(made, values=made.values | spec.values) for made in _made_up(spec, source))
+    yield from _made_up(replace(spec, values={}, grid=() if spec.values else spec.grid), source)
+
+
+def is_whole(spec: LaunchSpec) -> bool:
+    """Whether a launch says what each of its arguments holds."""
+    return all(name in spec.values for name, kind in spec.signature.items() if kind != "constexpr")
+
+
+def _made_up(spec: LaunchSpec, source: str) -> Iterator[LaunchSpec]:
+    """The launch with values of which none is that of the launch; with small tensors, then with large ones."""
     given = {name: kind for name, kind in spec.signature.items() if kind != "constexpr"}
     if not all(map(_is_known, given.values())):
         return
@@ -53,7 +66,7 @@ def guesses(spec: LaunchSpec, source: str) -> Iterator[LaunchSpec]:
         for name in (name for name in given if name not in kinds):
             tile = descriptor_type(given[name])
             values[name] = _items(spec, name, given[name], storage) if tile is None else _described(tile)
-        yield replace(spec, values=spec.values | values, grid=grid)
+        yield replace(spec, values=values, grid=grid)
 
 
 def _is_known(kind: Any) -> bool:

@@ -15,7 +15,7 @@ from gluonize.judge.inputs.descriptor_sizes import with_smaller_descriptors
 from gluonize.judge.inputs.enlarged import knobs_of
 from gluonize.judge.inputs.inputs import Inputs, longer, make_inputs, variants, with_ties, with_values
 from gluonize.judge.inputs.loop_slices import loop_parameters
-from gluonize.judge.inputs.made_up import guesses
+from gluonize.judge.inputs.made_up import guesses, is_whole
 from gluonize.judge.inputs.overlaps import fetches_ahead, overlapping
 from gluonize.judge.inputs.steering import Steering, all_tokens, tokens_of
 from gluonize.judge.machine.coverage import Ran, coverage_of, points_of
@@ -73,7 +73,7 @@ def validate_pair(
         source = parse_module(source_text, source_file)
         translated = parse_module(translated_text, translated_file)
         names = (source_names, translated_names)
-        if inputs is None and not spec.values and any(kind != "constexpr" for kind in spec.signature.values()):
+        if inputs is None and not is_whole(spec):
             of_pair = (*names, observe, tiles, shared)
             result = _with_made_up_values(source, translated, spec, of_pair, with_variants, most, refusal, defaults)
         else:
@@ -92,8 +92,10 @@ def _with_made_up_values(source: Module, translated: Module, spec: LaunchSpec, o
     for guess in guesses(spec, source.text):
         result = _Validation(Pair(source, translated, guess, *of_pair), *rest).result(None, with_variants, most)
         if result.status != "not_runnable":
-            numbers = {name: value for name, value in guess.values.items() if not isinstance(value, dict)}
-            note = "the launch has no values: sizes and tensors were made up"
+            made_up = {n: value for n, value in guess.values.items() if spec.values.get(n) != value}
+            numbers = {name: value for name, value in made_up.items() if not isinstance(value, dict)}
+            what = "some values" if len(made_up) < len(guess.values) else "no values"
+            note = f"the launch has {what}: {'other ' if len(made_up) < len(guess.values) else ''}sizes and tensors were made up"
             return replace(result, notes=(note, *result.notes), made_up=numbers)
         reason = result.reason
     raise NotRunnable("launch", f"the launch spec has no values, and made-up ones are of no use: {reason}")
@@ -276,8 +278,8 @@ def validate_job(job: dict, observe: Observer | None = None) -> dict:
     source). -> the JSON form of the result; `status` is `skipped` when a side does not compile.
     """
     from gluonize.diagnostics import TranslationError
-    from gluonize.read.files.modules import parse_file
     from gluonize.judge.machine.stages import source_stage, translated_stage
+    from gluonize.read.files.modules import parse_file
 
     started = time.perf_counter()
     spec = _spec_of(job["launch"])

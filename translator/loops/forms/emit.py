@@ -28,6 +28,7 @@ from gluonize.loops.loop.site import LoopSite
 from gluonize.loops.passes import early_refill, refill, slices, unroll
 from gluonize.loops.passes.passes import read_ahead
 from gluonize.loops.plan.plan import NotPipelined, PipelinePlan, run_of_loads
+from gluonize.read.files.moved_lines import file_line
 from gluonize.write.calls import calls
 from gluonize.write.products import invariant
 from gluonize.write.state.function_loops import FunctionLoops
@@ -180,7 +181,9 @@ def announce(record: Record, facts: FunctionFacts, loops: FunctionLoops, decided
     if plan.shallower and not decided.choices.number("depth"):
         record.explain(plan.shallower)
     for line, reason in plan.not_tiles:
-        record.choose(f"the load in line {line} is not one for the tensor data mover: {reason}")
+        record.choose(
+            f"the load in line {file_line(facts.frame.fn, line)} is not one for the tensor data mover: {reason}"
+        )
     record.obligations |= plan.assumed | loop.assumed
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.loops.loop_range import is_index, varies
+from gluonize.facts.refusals import line_of
 from gluonize.facts.syntax import arguments_of
 from gluonize.facts.variables.definitions import names_read
 from gluonize.facts.webs import Web
@@ -58,11 +59,11 @@ def what_runs_ahead(
             if atom in producer or not any(w.index in needed for w in defined):
                 continue
             if not isinstance(atom, (ast.Assign, ast.AnnAssign, ast.AugAssign)) or len(defined) != 1:
-                raise NotAhead(f"an address depends on the statement in line {atom.lineno}")
+                raise NotAhead(f"an address depends on the statement in line {line_of(facts.frame, atom)}")
             if any(call in ast.walk(atom) for call in found):
-                raise NotAhead(f"an address depends on the load in line {atom.lineno}")
+                raise NotAhead(f"an address depends on the load in line {line_of(facts.frame, atom)}")
             if not is_pure(facts, atom.value) and (what := why_not_ahead(facts, loop, atom.value)):
-                raise NotAhead(f"an address depends on {what} in line {atom.lineno}")
+                raise NotAhead(f"an address depends on {what} in line {line_of(facts.frame, atom)}")
             producer.append(atom)
             needed |= {w.index for w in _used(facts, loop, atom)}
             grew = True

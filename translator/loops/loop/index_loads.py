@@ -120,4 +120,4 @@ def writes(facts: FunctionFacts, node: ast.Call) -> bool:
         return False
     if callee.owner is not None and callees.is_descriptor(facts.fact(callee.owner)):
         return callee.name not in _FETCHING
-    return callee.row.kind in ("store", "atomic") or callee.name == "store_tensor_descriptor"
+    return callee.row.kind in ("store", "atomic")

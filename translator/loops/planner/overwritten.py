@@ -20,6 +20,7 @@ from gluonize.facts.integers.polynomials import INDEX, Polynomial, add, fixed, m
 from gluonize.facts.loops.loop_range import step_of
 from gluonize.facts.numbers.signs import obligation_at
 from gluonize.facts.obligations import Obligation
+from gluonize.facts.refusals import line_of
 from gluonize.facts.syntax import arguments_of
 from gluonize.facts.variables.same_value import value_key
 from gluonize.loops.loop.index_loads import reads_only, writes
@@ -42,7 +43,7 @@ def overwritten(facts: FunctionFacts, loop: ast.For, bounds: tuple, call: ast.Ca
             if not (loaded & written or written and _ANY in loaded | written):
                 continue
             if helper or not _apart(facts, loop, bounds, call, write, ahead):
-                return f"what the load in line {call.lineno} reads may be written in line {write.lineno}"
+                return f"what the load in line {line_of(facts.frame, call)} reads may be written in line {line_of(facts.frame, write)}"
     return ""
 
 

@@ -22,11 +22,12 @@ from gluonize.facts.loops.loop_range import (
     varies,
 )
 from gluonize.facts.loops.span import constant_span, known_trips
+from gluonize.facts.refusals import line_of
 from gluonize.facts.syntax import unparsed
 from gluonize.facts.webs import Definition
 from gluonize.loops.loop.ahead import NotAhead, what_runs_ahead
 from gluonize.loops.passes.stages import FEWEST_STORED
-from gluonize.loops.plan.plan import NotPipelined, PipelinePlan, PipelinedLoad
+from gluonize.loops.plan.plan import NotPipelined, PipelinedLoad, PipelinePlan
 from gluonize.loops.plan.schedule import Schedule, copy_schedule, held_schedule, refill_schedule, register_schedule
 from gluonize.loops.plan.tiles.descriptors import DescriptorTile
 from gluonize.loops.plan.tiles.strided import StridedTile
@@ -159,12 +160,12 @@ def _check_body(facts: FunctionFacts, loop: ast.For, atoms: list[ast.stmt], foun
     """Raises: NotAhead unless each load runs once in every iteration, whose number is the loop's index."""
     for call in found:
         if len(facts.visits(call)) != 1:
-            raise NotAhead(f"the load in line {call.lineno} is unrolled")
+            raise NotAhead(f"the load in line {line_of(facts.frame, call)} is unrolled")
         if any(isinstance(n, ast.NamedExpr) for n in ast.walk(call)):
-            raise NotAhead(f"the load in line {call.lineno} gives a variable a value")
+            raise NotAhead(f"the load in line {line_of(facts.frame, call)} gives a variable a value")
         holders = [a for a in atoms if call in loads_in(facts, a)]
         if not holders or isinstance(holders[0], (ast.If, ast.With)):
-            raise NotAhead(f"the load in line {call.lineno} is conditional")
+            raise NotAhead(f"the load in line {line_of(facts.frame, call)} is conditional")
     index = loop.target.id
     assigned = [d for w in facts.webs.all for d in w.definitions if d.name == index and loop in d.in_loop]
     if any(d.node is not loop and not is_hinted_index(facts, loop, d) for d in assigned):
@@ -298,7 +299,7 @@ def _load(
     if tile is not None:
         return PipelinedLoad(name, call.lineno, call, statement, way, covered, None, tile)
     if set(given) - {"pointer", "mask", "other", "cache_modifier", "eviction_policy", "volatile"}:
-        raise NotAhead(f"the load in line {call.lineno} has arguments that a copy cannot take")
+        raise NotAhead(f"the load in line {line_of(facts.frame, call)} has arguments that a copy cannot take")
     shrinking = tail.shrinks(mask) if masked else frozenset()
     return PipelinedLoad(name, call.lineno, call, statement, way, covered, shrinking)
 
@@ -319,14 +320,14 @@ def _descriptor_load(
     plain = isinstance(offsets, (ast.List, ast.Tuple))
     if tdm.uses_data_mover(facts, decided, descriptors.origin_of(facts, owner)):
         if not plain or not isinstance(owner, ast.Name) or tail.varies(owner):
-            raise NotAhead(f"the descriptor load in line {call.lineno} is not a plain tile")
+            raise NotAhead(f"the descriptor load in line {line_of(facts.frame, call)} is not a plain tile")
         covered = len(bounds) == len(offsets.elts) and any(map(tail.ends, offsets.elts, bounds))
         tile = DescriptorTile(owner, tuple(offsets.elts), tuple(not tail.varies(o) for o in offsets.elts))
         return PipelinedLoad(name, call.lineno, call, statement, way, covered, None, tile)
     if not plain or not descriptors.fetchable(facts, owner):
-        raise NotAhead(f"the descriptor load in line {call.lineno} is not a plain tile")
+        raise NotAhead(f"the descriptor load in line {line_of(facts.frame, call)} is not a plain tile")
     if tail.varies(owner):
-        raise NotAhead(f"the descriptor of the load in line {call.lineno} is made in the loop")
+        raise NotAhead(f"the descriptor of the load in line {line_of(facts.frame, call)} is made in the loop")
     return PipelinedLoad(name, call.lineno, call, statement, way, any(map(tail.ends, offsets.elts, bounds)), None)
 
 

@@ -132,7 +132,7 @@ class Interpreter:
         elif isinstance(node, ast.ClassDef):
             frame.locals[node.name] = self.evaluator.builder.define_class(node, frame)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            self._import(node, frame)
+            self.bind_imports(node, frame)
         elif isinstance(node, ast.Raise):
             self._raise(node, frame, place)
         elif isinstance(node, ast.Assert):
@@ -219,7 +219,7 @@ class Interpreter:
         final = self._block(node.finalbody, frame)
         return result if final is _NOTHING else final
 
-    def _import(self, node: ast.Import | ast.ImportFrom, frame: Frame) -> None:
+    def bind_imports(self, node: ast.Import | ast.ImportFrom, frame: Frame) -> None:
         program = self.evaluator.program
         for alias in node.names:
             if isinstance(node, ast.ImportFrom):

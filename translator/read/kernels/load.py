@@ -211,7 +211,7 @@ def explain_trace_error(loaded: LoadedKernel, error: BaseException) -> Translati
     while current is not None:
         if isinstance(current, (NameError, AttributeError, CompilationError)):
             message = str(getattr(current, "error_message", None) or current)
-            found = [d for (_, name), d in loaded.unresolved.items() if _says_missing(message, name)]
+            found = [d for (_, name), d in loaded.unresolved.items() if says_missing(message, name)]
             first_line = str(getattr(current, "src", "") or "").partition("\n")[0]
             found.sort(key=lambda d: first_line not in parse_file(d.file).text)
             if found:
@@ -220,7 +220,8 @@ def explain_trace_error(loaded: LoadedKernel, error: BaseException) -> Translati
     return None
 
 
-def _says_missing(message: str, name: str) -> bool:
+def says_missing(message: str, name: str) -> bool:
+    """Whether an error of the front end is that a name has no value."""
     first, last = name.partition(".")[0], name.rpartition(".")[2]
     return bool(re.search(rf"(?<!\w){re.escape(first)}'? is not defined|has no attribute '{re.escape(last)}'", message))
 

@@ -13,7 +13,9 @@ from typing import Any
 
 from gluonize.facts.callees import is_descriptor
 from gluonize.facts.function import FunctionFacts
-from gluonize.gluon.written import Written, attribute as attribute_of, call, indexed, literal, method, operand, tuple_of
+from gluonize.gluon.written import Written
+from gluonize.gluon.written import attribute as attribute_of
+from gluonize.gluon.written import call, indexed, literal, method, operand, tuple_of
 from gluonize.trace.front.trace import ConstFact, OpaqueFact, TensorFact
 from gluonize.trace.model.layouts import Layout, Slice
 from gluonize.write.descriptors import tdm, tdm_rows
@@ -30,8 +32,6 @@ def block_of(fact: OpaqueFact) -> TensorFact:
 
 def emit_make(writing: Writing, node: ast.Call, callee, given: dict[str, ast.expr], want: Any) -> Written:
     facts = writing.facts
-    if callee.name != "make_tensor_descriptor":
-        return _access(writing, node, *_accessed(node, callee, given), want)
     if tdm.uses_data_mover(facts, writing.decided, node):
         if (pad := _padding(facts, node)) != "zero":
             raise tdm.keep_plain(facts, node, f"the data mover does not fill with {pad}")
@@ -65,10 +65,7 @@ def emit_method(writing: Writing, node: ast.Call, callee, given: dict[str, ast.e
 
 
 def _accessed(node: ast.Call, callee, given) -> tuple[ast.expr, str, list[ast.expr], ast.expr | None]:
-    """(the descriptor, how it is accessed, where, what is stored). `tl.load_tensor_descriptor(desc, offsets)` is `desc.load(offsets)`."""
-    if callee.owner is None:
-        kind = "load" if callee.name.startswith("load") else "store"
-        return given["desc"], kind, [given["offsets"]], given.get("value")
+    """(the descriptor, how it is accessed, where, what is stored)."""
     if callee.name in ("gather", "scatter"):
         arguments = list(node.args)
         value = arguments.pop(0) if callee.name == "scatter" else None

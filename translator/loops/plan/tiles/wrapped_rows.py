@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.integers.polynomials import INDEX, Polynomial, add
+from gluonize.facts.refusals import line_of
 from gluonize.facts.syntax import index_parts, is_new_axis, target_of, unparsed
 from gluonize.loops.plan.tiles.address_reader import AddressReader
 from gluonize.loops.plan.tiles.terms import NotATile, times
@@ -235,4 +236,4 @@ class _Flow:
                     return
             except NotATile:
                 continue
-        raise NotATile(f"its wrapped rows are stored in line {call.lineno}")
+        raise NotATile(f"its wrapped rows are stored in line {line_of(self.facts.frame, call)}")

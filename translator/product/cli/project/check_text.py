@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from gluonize.product.cli.console import Verbosity, print_diagnostics, rich_console
-from gluonize.product.cli.result_lines import validation_line
+from gluonize.product.cli.translate.result_lines import validation_line
 from gluonize.product.project.checks.check import FileState, fails
 from gluonize.product.project.checks.validation import ValidatedLaunch
 from gluonize.product.project.output.file import STANDARD_OUTPUT, write_whole

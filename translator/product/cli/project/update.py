@@ -11,7 +11,7 @@ from gluonize.product.cli import exit_status
 from gluonize.product.cli.console import Verbosity, print_diagnostics, rich_console
 from gluonize.product.cli.finding_formats import reported
 from gluonize.product.cli.project.check import nothing_found, project_files
-from gluonize.product.cli.result_lines import attention_lines, kernel_lines, launch_lines
+from gluonize.product.cli.translate.result_lines import attention_lines, kernel_lines, launch_lines
 from gluonize.product.cluster.open_pool import open_pool
 from gluonize.product.project.cache.results import ContentCache
 from gluonize.product.project.edits.update import Updated, update_file

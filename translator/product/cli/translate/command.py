@@ -11,7 +11,9 @@ from dataclasses import replace
 from gluonize.product.cli import exit_status
 from gluonize.product.cli.console import Verbosity, print_diagnostics, rich_console
 from gluonize.product.cli.finding_formats import of_report, reported
-from gluonize.product.cli.result_lines import (
+from gluonize.product.cli.results import result_entries, write_json
+from gluonize.product.cli.translate.guess_table import correction_line, missing_lines, table_lines, write_launches
+from gluonize.product.cli.translate.result_lines import (
     GOOD,
     OPEN,
     WRONG,
@@ -21,8 +23,6 @@ from gluonize.product.cli.result_lines import (
     launches_by_kernel,
     validation_line,
 )
-from gluonize.product.cli.results import result_entries, write_json
-from gluonize.product.cli.translate.guess_table import correction_line, missing_lines, table_lines, write_launches
 from gluonize.product.cluster.open_pool import open_pool
 from gluonize.product.project.output.verdict import united_coverage
 from gluonize.product.project.translate.plan import PlannedFile, TranslateOptions, plan_translation

@@ -61,8 +61,9 @@ def missing_lines(outcomes: Iterable[LaunchOutcome]) -> Iterator[str]:
     yield "no launch was found for"
     width = max(len(name) for name, _ in rows)
     for name, found in rows:
-        yield f"  {name.ljust(width)}  {_short(found.why)}"
-    yield "  give values (--set KERNEL.NAME=VALUE), or record launches: gluonize capture -- pytest TESTS, then -l launches.json"
+        yield f"  {name.ljust(width)}  line {found.line}: {_short(found.why)}"
+    for help in dict.fromkeys(found.help for _, found in rows if found.help):
+        yield f"  {', '.join(name for name, found in rows if found.help == help)}: {help}"
 
 
 def write_launches(path: str, derivations: Iterable[Derivation], given: Iterable[LaunchSpec] = ()) -> None:

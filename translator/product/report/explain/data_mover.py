@@ -42,7 +42,7 @@ def is_load(facts: FunctionFacts, node: ast.Call) -> bool:
     callee, fact = callees.callee_of(facts, node), facts.tensor(node)
     if callee is None or callee.row is None or fact is None or not fact.shape:
         return False
-    return callee.row.kind == "load" and callee.name in ("load", "gather") or callee.name == "load_tensor_descriptor"
+    return callee.row.kind == "load" and callee.name in ("load", "gather")
 
 
 def reason_against(written: WrittenFunction, node: ast.Call) -> str:
@@ -50,8 +50,6 @@ def reason_against(written: WrittenFunction, node: ast.Call) -> str:
     callee = callees.callee_of(written.facts, node)
     assert callee is not None
     owner = callee.owner
-    if owner is None and callee.name == "load_tensor_descriptor":
-        owner = callees.bind(node, callee).get("desc")
     if owner is not None and callees.is_descriptor(written.facts.fact(owner)):
         if tdm.uses_data_mover(written.facts, written.decided, descriptors.origin_of(written.facts, owner)):
             return ""

@@ -20,12 +20,12 @@ from gluonize.read.evaluate.spec_values import encode_value
 from gluonize.read.kernels.load import load_kernel
 from gluonize.read.launches.bound.binding import BoundConfig, BoundValue, LaunchBinding
 from gluonize.read.launches.derive.evidence import Evidence, gather_evidence
-from gluonize.read.launches.derive.guess import has_form
 from gluonize.read.launches.derive.host.callers import history_of
 from gluonize.read.launches.derive.host.model import Model, has_model
 from gluonize.read.launches.derive.host.run import History, HostRun, HostState
 from gluonize.read.launches.derive.host.sites import Site, find_applications, find_calls, find_every_site
-from gluonize.read.launches.derive.propose import DEFAULT_OPTIONS
+from gluonize.read.launches.derive.proposal.guess import has_form
+from gluonize.read.launches.derive.proposal.propose import DEFAULT_OPTIONS
 from gluonize.read.launches.derive.supposed import SUPPOSITIONS, Supposition, supposed_now, supposing
 from gluonize.read.spec.launch import AMD_OPTIONS, type_problem
 from gluonize.read.unresolved import NoValue

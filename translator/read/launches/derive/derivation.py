@@ -8,18 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.diagnostics import TranslationError
 from gluonize.read.kernels.gluon_kernels import refuse_gluon
 from gluonize.read.kernels.listing import list_kernels, nothing_to_launch
 from gluonize.read.kernels.load import LoadedKernel, load_kernel
-from gluonize.read.launches.derive.cover import Covered, covering_launches
-from gluonize.read.launches.derive.described_tensors import described
 from gluonize.read.launches.derive.evidence import Evidence, gather_evidence
-from gluonize.read.launches.derive.guess import Proposal
-from gluonize.read.launches.derive.propose import Proposer
-from gluonize.read.launches.derive.revise import asked
+from gluonize.read.launches.derive.not_found import not_found
+from gluonize.read.launches.derive.proposal.cover import Covered, covering_launches
+from gluonize.read.launches.derive.proposal.described_tensors import described
+from gluonize.read.launches.derive.proposal.guess import Proposal
+from gluonize.read.launches.derive.proposal.propose import Proposer
+from gluonize.read.launches.derive.proposal.revise import asked
+from gluonize.read.launches.derive.proposal.verdict import Judge
 from gluonize.read.launches.derive.table import Derivation, Row
-from gluonize.read.launches.derive.verdict import Judge
 
 Judging = Callable[[LoadedKernel], AbstractContextManager[Judge]]
 
@@ -35,17 +36,18 @@ def launchable_kernels(source: str, search_path: Iterable[str] | None = None) ->
 
 def derive_kernel(
     source: str, name: str, judging: Judging, *, settings: Mapping[str, Any] | None = None,
-    search_path: Iterable[str] | None = None, all_configs: bool = False,
+    search_path: Iterable[str] | None = None, all_configs: bool = False, fp8: str = "fp8e4nv",
 ) -> Derivation:  # fmt: skip
     """Launches of one kernel that Triton's front end accepts: of its autotune configs, and for every branch it has.
 
-    all_configs: each config of a large list, instead of those that have every value at least once.
+    all_configs: each config of a large list, instead of those that have every value at least once. fp8: the 8-bit floating-point type of
+    the target, which a kernel is launched with that is named for fp8.
 
     Raises: TranslationError `spec-not-found` when no launch is accepted, with the front end's reason; what loading raises.
     """
     loaded = load_kernel(source, name, globals={}, search_path=list(search_path or ()))
     refuse_gluon(loaded)
-    evidence = gather_evidence(source, name, loaded, dict(settings or {}), all_configs)
+    evidence = gather_evidence(source, name, loaded, dict(settings or {}), all_configs, fp8)
     changed: list[str] = []
     with judging(loaded) as judge:
         covered, refused = covering_launches(evidence, judge)
@@ -54,13 +56,18 @@ def derive_kernel(
             evidence, covered = _following(evidence, judge)
             changed = _changed(asked_for, covered)
         if not covered:
-            raise TranslationError(_not_found(evidence, refused.message if refused else ""))
+            raise TranslationError(not_found(evidence, refused))
         configured, notes = _configured(evidence, covered[0], judge)
+        if refused is not None and not changed:
+            found, site = not_found(evidence, refused), evidence.sites[0].place(loaded.path)
+            notes.append(
+                f"the launch at {site} is refused, and another one was made up: {found.why} (line {found.line})"
+            )
     stem = Path(source).stem if source.endswith(".py") else source
     proposals = [covered[0].proposal, *configured, *(more.proposal for more in covered[1:])]
     single = len(proposals) == 1
     specs = tuple(
-        replace(proposal.spec(f"{stem}/{name}" + ("" if single else f"#{number}"), source), grid=())
+        proposal.spec(f"{stem}/{name}" + ("" if single else f"#{number}"), source)
         for number, proposal in enumerate(proposals, 1)
     )
     rows = tuple(Row(n, g.shown(), g.why, g.confidence) for n, g in covered[0].proposal.arguments.items())
@@ -113,13 +120,6 @@ def _changed(settings: Mapping[str, Any], covered: list[Covered]) -> list[str]:
         for n, x in settings.items()
         if n in now and now[n] not in (x, str(x))
     ]
-
-
-def _not_found(evidence: Evidence, message: str) -> Diagnostic:
-    place = evidence.loaded.path, evidence.node.lineno, evidence.node.col_offset + 1
-    help = "record its launches with gluonize capture, or give values with --set"
-    what = f"{evidence.name}: no launch was found that Triton accepts"
-    return Diagnostic("spec-not-found", what, *place, _first_line(message), help)
 
 
 def _first_line(text: str) -> str:

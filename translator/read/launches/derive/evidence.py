@@ -13,9 +13,10 @@ import triton
 from gluonize.read.evaluate.host_objects import UserFunction
 from gluonize.read.evaluate.program import Program
 from gluonize.read.kernels.load import LoadedKernel
+from gluonize.read.launches.derive.host.address_terms import Terms, address_terms
 from gluonize.read.launches.derive.host.callers import history_of
 from gluonize.read.launches.derive.host.configs import autotune_configs, covering_configs, heuristics
-from gluonize.read.launches.derive.host.run import History
+from gluonize.read.launches.derive.host.history import History
 from gluonize.read.launches.derive.host.sites import Site, find_sites
 from gluonize.read.launches.derive.kernel.documented import documented_types
 from gluonize.read.launches.derive.kernel.origins import Flow, trace_origins
@@ -27,7 +28,8 @@ from gluonize.read.names.scope import Scope
 @dataclass(frozen=True)
 class Evidence:
     """One kernel: `parameters` by name as Triton has them, its launches in host code, configurations and heuristics, and what
-    it does with each argument. `unread`: what the decorators say that could not be read."""
+    it does with each argument. `unread`: what the decorators say that could not be read; `fp8`: the target's type of that size.
+    """
 
     source: str
     name: str
@@ -43,6 +45,7 @@ class Evidence:
     uses: Uses
     settings: dict[str, Any]
     unread: tuple[str, ...]
+    fp8: str = "fp8e4nv"
 
     def history(self, site: Site) -> History:
         """What the callers of the function around a launch tell of it."""
@@ -61,6 +64,11 @@ class Evidence:
         for base, found in _strides(self.flow).items():
             out[base] = [name for name in self.parameters if name in found]
         return out
+
+    @functools.cached_property
+    def terms(self) -> dict[str, Terms]:
+        """The terms of the addresses of each pointer."""
+        return address_terms(self.flow)
 
     @functools.cached_property
     def documented(self) -> dict[str, str]:
@@ -168,9 +176,14 @@ _CONFIGS = 8
 
 
 def gather_evidence(
-    source: str, name: str, loaded: LoadedKernel, settings: dict[str, Any], all_configs: bool = False
+    source: str,
+    name: str,
+    loaded: LoadedKernel,
+    settings: dict[str, Any],
+    all_configs: bool = False,
+    fp8: str = "fp8e4nv",
 ) -> Evidence:
-    """Read everything about one kernel; nothing is executed."""
+    """Read everything about one kernel; nothing is executed. fp8: the target's 8-bit floating-point type."""
     assert loaded.node is not None and loaded.program is not None
     program = loaded.program
     home = program.import_known(loaded.module)
@@ -185,7 +198,7 @@ def gather_evidence(
     return Evidence(
         source, name, loaded, program, home, loaded.node, {param.name: param for param in loaded.fn.params},
         tuple(find_sites(program, home, loaded.node)), tuple(configs), heuristics(loaded, program, home), flow,
-        read_uses(flow), settings, tuple(unread),
+        read_uses(flow), settings, tuple(unread), fp8,
     )  # fmt: skip
 
 

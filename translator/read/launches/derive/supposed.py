@@ -8,16 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
 class Supposition:
     """size: what stands for a size that is not known, from the one that is usually supposed; other_branch: where a test cannot be
-    told, the branch that is not usually taken, and of a loop the last item."""
+    told, the branch that is not usually taken, and of a loop the last item; second: this is the run that a first one is compared with.
+    """
 
     size: Callable[[int], int] = lambda usual: usual
     other_branch: bool = False
+    second: bool = False
 
 
 # Sizes that are no multiples of anything, small ones, and the other branches.
@@ -37,6 +39,18 @@ def supposing(supposition: Supposition) -> Iterator[None]:
         yield
     finally:
         _CURRENT.reset(token)
+
+
+@contextmanager
+def other_sizes() -> Iterator[None]:
+    """Runs in here suppose other sizes: what is the same as in a run outside does not rest on any that is made up."""
+    now = _CURRENT.get()
+    with supposing(replace(now, size=lambda usual: now.size(usual // 2 if usual > 1 else 3), second=True)):
+        yield
+
+
+def in_other_sizes() -> bool:
+    return _CURRENT.get().second
 
 
 def supposed_now() -> Supposition:

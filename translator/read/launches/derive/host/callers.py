@@ -9,14 +9,19 @@ import ast
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
+from gluonize.read.evaluate.host_values import HostName
 from gluonize.read.evaluate.program import Program
-from gluonize.read.launches.derive.host.model import Model, Saved
-from gluonize.read.launches.derive.host.run import History, HostRun, HostState, Passed
+from gluonize.read.launches.derive.host.history import History, Passed
+from gluonize.read.launches.derive.host.model import Model, Saved, known_sizes, rests_on_made_up_sizes
+from gluonize.read.launches.derive.host.parametrized import parametrized
+from gluonize.read.launches.derive.host.run import HostRun, HostState
 from gluonize.read.launches.derive.host.sites import Site, find_applications, find_calls, method_beside
+from gluonize.read.launches.derive.supposed import other_sizes
 
-# Calls of one function that are looked at, and callers of callers.
-_CALLS, _LEVELS = 4, 2
+# Calls of one function that are looked at, callers of callers, and values that further calls pass.
+_CALLS, _LEVELS, _OTHERS = 4, 2, 8
 
 
 def history_of(program: Program, site: Site, pointers: frozenset[str], levels: int = _LEVELS) -> History:
@@ -31,24 +36,66 @@ def history_of(program: Program, site: Site, pointers: frozenset[str], levels: i
         calls = find_applications(program, site)
     elif first not in ("self", "cls", "ctx"):
         calls = find_calls(program, site.outer, function)
-    passed: dict[str, Passed] = {}
+    told: list[Mapping[str, Passed]] = [
+        {name: Passed(known=True, value=value) for name, value in row.items()}
+        for row in parametrized(program, function, site.scopes[0])
+    ]
     for call in itertools.islice(calls, _CALLS if levels else 0):
         before = history_of(program, call, pointers, levels - 1)
-        for name, found in _told_by(program, call, site, pointers, before).items():
-            passed[name] = passed[name].joined(found) if name in passed else found
-    return replace(history, passed=passed)
+        for row in ({}, *before.calls):
+            told.append(_told_by(program, call, site, pointers, before, row))
+    return replace(history, **_together(told))
 
 
-def _told_by(program: Program, call: Site, site: Site, pointers: frozenset[str], before: History) -> dict[str, Passed]:
+def _together(told: list[Mapping[str, Passed]]) -> dict[str, Any]:
+    """The types that all calls tell; the sizes and values of the one that tells most of them, and the values of the others."""
+    passed: dict[str, Passed] = {}
+    for one in told:
+        for name, found in one.items():
+            passed[name] = passed[name].joined(found) if name in passed else replace(found, known=False, dims=None)
+    known = [{n: p for n, p in one.items() if p.known} for one in told]
+    leader = max(known, key=len, default={})
+    for name, found in leader.items():
+        passed[name] = replace(passed[name], known=True, value=found.value, dims=found.dims)
+    values = [{n: p.value for n, p in one.items() if p.dims is None} for one in known if one is not leader]
+    return {"passed": passed, "calls": tuple(row for row in values if row)[:_OTHERS]}
+
+
+def _told_by(
+    program: Program, call: Site, site: Site, pointers: frozenset[str], before: History, row: Mapping[str, Any]
+) -> dict[str, Passed]:
     """What a call tells: as it is where all that may be missing is, and of what it lacks then the types that it has otherwise."""
-    run = HostRun(program, call, pointers, history=before, may_lack=True)
-    told = dict(_types(run.run(), call, site))
+
+    def run(lacks: bool) -> HostState | None:
+        return HostRun(program, call, pointers, dict(row), history=before, may_lack=lacks).run()
+
+    lacking = run(True)
+    told = dict(_types(lacking, call, site))
     if any(found.absent for found in told.values()):
-        full = _types(HostRun(program, call, pointers, history=before).run(), call, site)
+        full = _types(run(False), call, site)
         told = {
             n: replace(full[n], present=False, absent=True) if f.absent and n in full else f for n, f in told.items()
         }
+    with other_sizes():
+        other = run(True)
+    for name, known in _known(lacking, other, call).items():
+        told[name] = replace(told.get(name, Passed()), known=True, value=known.value, dims=known.dims)
     return told
+
+
+def _known(state: HostState | None, other: HostState | None, call: Site) -> dict[str, Passed]:
+    """The numbers, flags, texts and dtypes that a call passes, and the sizes of its tensors, as far as the source says them."""
+    out: dict[str, Passed] = {}
+    if state is None or other is None:
+        return out
+    for name in (n for n in call.names if n in state.arguments and n in other.arguments):
+        value, again = state.arguments[name], other.arguments[name]
+        plain = isinstance(value, (bool, int, float, str)) or isinstance(value, HostName) and bool(value.torch_dtype)
+        if plain and not rests_on_made_up_sizes(value, again):
+            out[name] = Passed(known=True, value=value)
+        elif isinstance(value, Model) and value.is_tensor and (dims := known_sizes(value, again)) is not None:
+            out[name] = Passed(known=True, dims=dims)
+    return out
 
 
 def _types(state: HostState | None, call: Site, site: Site) -> Mapping[str, Passed]:
@@ -87,10 +134,17 @@ def _of_forward(program: Program, site: Site, pointers: frozenset[str], levels: 
         forward.body[-1], site.path, (forward,), site.scopes[:1], site.outer, forward.body, tuple(given), given
     )  # fmt: skip
     before = history_of(program, end, pointers, levels)
-    state = HostRun(program, end, pointers, history=before).run()
-    if state is None:
-        return History()
-    tensors = tuple(
-        tuple(state.arguments[f"{number}.{place}"] for place in range(len(args))) for number, args in enumerate(saves)
-    )
-    return History(saved=Saved(tensors) if tensors else None, attributes=state.attributes)
+
+    def kept() -> History:
+        state = HostRun(program, end, pointers, history=before).run()
+        if state is None:
+            return History()
+        tensors = tuple(
+            tuple(state.arguments[f"{number}.{place}"] for place in range(len(args)))
+            for number, args in enumerate(saves)
+        )
+        return History(saved=Saved(tensors) if tensors else None, attributes=state.attributes)
+
+    with other_sizes():
+        other = kept()
+    return replace(kept(), other=other)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from typing import Any
 
 from gluonize.read.evaluate.host_objects import UserFunction
@@ -20,6 +21,7 @@ from gluonize.read.launches.derive.host.model import (
     as_number,
     has_model,
 )
+from gluonize.read.launches.derive.host.ranks import Rank
 from gluonize.read.launches.derive.supposed import takes_other_branch
 from gluonize.read.names.scope import Frame, Scope
 from gluonize.read.unresolved import NoValue, Place
@@ -39,7 +41,7 @@ class HostExpressions:
     program: Program
     steps: int
     depth: int
-    ranks: dict[str, int]
+    ranks: Mapping[str, Rank]
     history: Any  # of `host_run.History`
 
     def called(self, function: UserFunction, bound: dict[str, Any], name: str) -> Any:
@@ -62,7 +64,8 @@ class HostExpressions:
         if isinstance(node, ast.Name):
             found = env[node.id] if node.id in env else self.looked_up(node, scope)
             if isinstance(found, Model) and found.dims is None and node.id in self.ranks:
-                found.with_rank(self.ranks[node.id])
+                found.with_rank(self.ranks[node.id].count)
+                found.at_least = not self.ranks[node.id].exact
             return found
         if isinstance(node, ast.Attribute):
             if isinstance(node.value, ast.Name) and (kept := f"{node.value.id}.{node.attr}") in env:

@@ -68,8 +68,8 @@ class Model:
         dims = self.with_rank(index + 1 if index >= 0 else max(-index, 2 if self.dims is None else len(self.dims)))
         if dims[index] is None:
             role = size_role(name) if name else None
-            usual = 64 if index == -1 or index == len(dims) - 1 > 1 else _DEFAULT_SIZE
-            dims[index] = supposed_size(role.value if role is not None else usual)
+            last = index == -1 or index == len(dims) - 1 > 1
+            dims[index] = supposed_size(role.value if role is not None else 64 if last else _DEFAULT_SIZE)
         return dims[index]  # type: ignore[return-value]
 
     def sizes(self) -> list[int]:
@@ -149,6 +149,25 @@ class Descriptor:
 def tensor_of(value: Any) -> Model | None:
     """The tensor that a value is, or that it describes."""
     return value.owner if isinstance(value, Descriptor) else value if isinstance(value, Model) else None
+
+
+def rests_on_made_up_sizes(value: Any, other: Any) -> bool:
+    """Whether a value of one run and that of a run in `other_sizes` differ, or are numbers that nothing gives."""
+    if isinstance(value, (tuple, list)):
+        pairs = zip(value, other) if isinstance(other, (tuple, list)) and len(value) == len(other) else [(0, 1)]
+        return any(rests_on_made_up_sizes(*pair) for pair in pairs)
+    if isinstance(value, Model) and isinstance(other, Model) and not value.is_tensor:
+        return value.number is None or value.number != other.number
+    plain = isinstance(value, (bool, int, float, str)) or isinstance(other, (bool, int, float, str))
+    return plain and (type(value) is not type(other) or value != other)
+
+
+def known_sizes(tensor: Model, other: Any) -> tuple[int | None, ...] | None:
+    """The sizes of a tensor that rest on none that is made up, None for each other one; None where its rank is not known."""
+    if tensor.rank() is None or not isinstance(other, Model) or other.rank() != tensor.rank():
+        return None
+    pairs = zip(tensor.dims or (), other.dims or ())
+    return tuple(size if size == again else None for size, again in pairs)
 
 
 def has_model(value: Any) -> bool:

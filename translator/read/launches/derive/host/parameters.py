@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 _TENSOR_USES = frozenset(
     "shape stride dtype device contiguous view reshape is_contiguous numel size ndim dim new_empty new_zeros element_size to "
@@ -52,3 +53,16 @@ def annotated_type(arg: ast.arg) -> str:
         "HalfTensor": "fp16",
     }
     return next((kind for word, kind in kinds.items() if word in text), "")
+
+
+def none_by_default(function: ast.FunctionDef) -> Iterator[str]:
+    """The parameters that are None where nobody passes them."""
+    spec = function.args
+    positional = [*spec.posonlyargs, *spec.args]
+    given = [
+        *zip(positional[len(positional) - len(spec.defaults) :], spec.defaults),
+        *zip(spec.kwonlyargs, spec.kw_defaults),
+    ]
+    for arg, default in given:
+        if isinstance(default, ast.Constant) and default.value is None:
+            yield arg.arg

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gluonize.read.launches.derive.host.address_terms import Terms
 
 
-def ranks_shown(function: ast.FunctionDef) -> dict[str, int]:
+@dataclass(frozen=True)
+class Rank:
+    """count: of dimensions; exact: there are no more than these, which only an unpacking says."""
+
+    count: int
+    exact: bool = False
+
+
+def ranks_shown(function: ast.FunctionDef) -> dict[str, Rank]:
     """The rank by name: what an unpacking says, else one more than the last dimension that is asked for."""
     least: dict[str, int] = {}
     exact: dict[str, int] = {}
@@ -20,7 +32,28 @@ def ranks_shown(function: ast.FunctionDef) -> dict[str, int]:
             _note(least, node.func.value, node.args[0] if node.args else None)
         elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
             _note(least, node.value.value, node.slice)
-    return least | exact
+    return {name: Rank(count) for name, count in least.items()} | {n: Rank(count, True) for n, count in exact.items()}
+
+
+def ranks_by_use(arguments: Mapping[str, ast.expr], terms: Mapping[str, Terms]) -> dict[str, int]:
+    """Tensors of a launch of which the kernel uses strides beside an index without any: they have a dimension more."""
+    out: dict[str, int] = {}
+    for pointer, found in terms.items():
+        tensor = arguments.get(pointer)
+        asked = [_stride_asked(arguments[name]) for name in found.factors if name in arguments]
+        if found.unit and isinstance(tensor, ast.Name):
+            axes = [axis for name, axis in filter(None, asked) if name == tensor.id]
+            out[tensor.id] = max([out.get(tensor.id, 0), *(axis + 2 for axis in axes)])
+    return {name: count for name, count in out.items() if count}
+
+
+def _stride_asked(node: ast.expr) -> tuple[str, int] | None:
+    """`("x", 1)` of `x.stride(1)`; None of anything else."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "stride" and node.args:
+        index = _number(node.args[0])
+        if isinstance(node.func.value, ast.Name) and index is not None and index >= 0:
+            return node.func.value.id, index
+    return None
 
 
 def _shape_of(value: ast.expr) -> str:
@@ -37,12 +70,15 @@ def _shape_of(value: ast.expr) -> str:
 
 
 def _note(ranks: dict[str, int], owner: ast.expr, index: ast.expr | None) -> None:
-    if not isinstance(owner, ast.Name) or index is None:
-        return
-    try:
-        number = ast.literal_eval(index)
-    except (ValueError, TypeError):
-        return
-    if isinstance(number, int):
+    number = _number(index) if index is not None else None
+    if isinstance(owner, ast.Name) and number is not None:
         # `x.stride(0)` alone does not say that x is a vector; taken for a matrix its stride is not a constant.
         ranks[owner.id] = max(ranks.get(owner.id, 2), number + 1 if number >= 0 else -number)
+
+
+def _number(node: ast.expr) -> int | None:
+    try:
+        number = ast.literal_eval(node)
+    except (ValueError, TypeError):
+        return None
+    return number if type(number) is int else None

@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import ast
 import functools
-import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gluonize.read.evaluate.host_objects import UserFunction
 from gluonize.read.evaluate.program import Program
+from gluonize.read.launches.derive.host.address_terms import Terms
 from gluonize.read.launches.derive.host.dtypes import allowed_types, chosen_type, denied
 from gluonize.read.launches.derive.host.expressions import HostExpressions, TooLong
+from gluonize.read.launches.derive.host.history import History
 from gluonize.read.launches.derive.host.model import Descriptor, Dtype, Model, Saved, Shape, has_model
 from gluonize.read.launches.derive.host.parameters import annotated_type, is_tensor, may_be_none
-from gluonize.read.launches.derive.host.ranks import ranks_shown
+from gluonize.read.launches.derive.host.ranks import Rank, ranks_by_use, ranks_shown
 from gluonize.read.launches.derive.host.sites import Site
+from gluonize.read.launches.derive.kernel.branches import inside, leaves, likely, raises, with_errors
 from gluonize.read.launches.derive.kernel.documented import documented_types
-from gluonize.read.launches.derive.supposed import takes_other_branch
+from gluonize.read.launches.derive.supposed import in_other_sizes, takes_other_branch
 from gluonize.read.names.scope import Frame, Scope
+from gluonize.read.unresolved import NoValue
 
 
 @dataclass
@@ -35,33 +38,7 @@ class HostState:
     parameters: dict[str, Any]
     contradicts: bool
     attributes: dict[str, Any] = field(default_factory=dict)  # `ctx.name`: what was assigned to attributes of names
-
-
-@dataclass(frozen=True)
-class Passed:
-    """What callers tell of a parameter: the `element` type of the tensor and why, or that it is that of an earlier parameter
-    (`like`); `present` where a call surely passes a tensor, `absent` where the first one passes None."""
-
-    element: str = ""
-    why: str = ""
-    like: str = ""
-    present: bool = False
-    absent: bool = False
-
-    def joined(self, later: Passed) -> Passed:
-        """With what a further call tells; the first one says what is left out, and the types that it shows count, an element type
-        more than one that is that of another tensor."""
-        types = self if self.element or self.like and not later.element else later
-        return replace(types, present=self.present or later.present, absent=self.absent)
-
-
-@dataclass(frozen=True)
-class History:
-    """What is known before the outermost function is entered: of its parameters, and what autograd kept for it."""
-
-    passed: Mapping[str, Passed] = field(default_factory=dict)
-    saved: Saved | None = None
-    attributes: Mapping[str, Any] = field(default_factory=dict)
+    grid: Any = None
 
 
 class _Reached(Exception):
@@ -86,16 +63,24 @@ class HostRun(HostExpressions):
     contradicts: bool = False
     history: History = field(default_factory=History)
     may_lack: bool = False  # parameters that callers leave None are None: what is computed in their place shows types
+    terms: Mapping[str, Terms] = field(default_factory=dict)  # of the addresses of each pointer of the kernel
+    left_out: frozenset[str] = frozenset()  # arguments that configurations and heuristics give
 
     @functools.cached_property
-    def ranks(self) -> dict[str, int]:
-        """The rank of tensors by name, as far as the host functions around the launch show it."""
+    def ranks(self) -> dict[str, Rank]:
+        """The rank of tensors by name, as far as the host functions around the launch and the addresses of the kernel show it."""
         functions = self.site.functions if self.site is not None and not self.depth else ()
-        return {k: v for function in functions for k, v in ranks_shown(function).items()}
+        shown = {k: v for function in functions for k, v in ranks_shown(function).items()}
+        for name, count in ranks_by_use(self.site.arguments, self.terms).items() if functions else ():
+            if not (known := shown.get(name, Rank(0))).exact:
+                shown[name] = Rank(max(count, known.count))
+        return shown
 
     def run(self) -> HostState | None:
         """The state at the launch; None when it is not reached."""
         assert self.site is not None, "a run to a launch needs one"
+        if in_other_sizes() and self.history.other is not None:
+            self.history = replace(self.history.other, passed=self.history.passed)
         env: dict[str, Any] = dict(self.history.attributes)
         parameters: dict[str, Any] = {}
         try:
@@ -121,16 +106,19 @@ class HostRun(HostExpressions):
             for name, value in found.items() if isinstance(found, dict) else ():
                 (arguments if name in self.site.names else options).setdefault(name, value)
         attributes = {name: value for name, value in env.items() if "." in name}
-        return HostState(arguments, options, parameters, self.contradicts, attributes)
+        launched = getattr(self.site.call, "func", None)
+        grid = self.value(launched.slice, env, self.site.inner) if isinstance(launched, ast.Subscript) else None
+        return HostState(arguments, options, parameters, self.contradicts, attributes, grid)
 
     def spread_out(self, env: dict[str, Any]) -> dict[str, Any]:
         """The arguments of the launch from the first `*x.stride()` on; none where they do not fit what is given by name."""
-        given = self.site.call.args if isinstance(self.site.call, ast.Call) else []
+        given = list(self.site.positional)
         first = next((i for i, arg in enumerate(given) if isinstance(arg, ast.Starred)), len(given))
         by_position = {id(value): name for name, value in self.site.arguments.items()}
         if any(by_position.get(id(arg)) != name for arg, name in zip(given[:first], self.site.names)):
             return {}
         values: list[Any] = []
+        self.count_spread(given[first:], self.site.names[first:], env)
         for arg in given[first:]:
             found = self.value(arg.value if isinstance(arg, ast.Starred) else arg, env, self.site.inner)
             if isinstance(arg, ast.Starred) and not (items := self.items(found)):
@@ -139,6 +127,33 @@ class HostRun(HostExpressions):
         names = self.site.names[first : first + len(values)]
         fits = len(names) == len(values) and self.site.arguments.keys().isdisjoint(names)
         return dict(zip(names, values)) if fits else {}
+
+    def count_spread(self, given: list[ast.expr], names: tuple[str, ...], env: dict[str, Any]) -> None:
+        """The rank of tensors whose strides or sizes are spread, where nothing else says it: it leaves an argument for each."""
+        assert self.site is not None
+        count, owners = 0, []
+        for arg in given:
+            owner = self._spread_owner(arg, env)
+            if owner is not None and owner.rank() is None:
+                owners.append(owner)
+            elif isinstance(arg, ast.Starred):
+                count += len(self.items(self.value(arg.value, env, self.site.inner)))
+            else:
+                count += 1
+        left = sum(n not in self.left_out and n not in self.site.arguments for n in names) - count
+        if owners and left > 0 and left % len(owners) == 0:
+            for owner in owners:
+                owner.with_rank(left // len(owners))
+                owner.at_least = False
+
+    def _spread_owner(self, arg: ast.expr, env: dict[str, Any]) -> Model | None:
+        """The tensor of `*x.stride()`, `*x.size()`, `*x.shape`; None of anything else."""
+        inner = arg.value if isinstance(arg, ast.Starred) else None
+        inner = inner.func if isinstance(inner, ast.Call) and not inner.args else inner
+        if isinstance(inner, ast.Attribute) and inner.attr in ("stride", "size", "shape") and self.site is not None:
+            owner = self.value(inner.value, env, self.site.inner)
+            return owner if isinstance(owner, Model) else None
+        return None
 
     def parameters(self, function: ast.FunctionDef, scope: Scope | Frame) -> dict[str, Any]:
         spec = function.args
@@ -168,10 +183,15 @@ class HostRun(HostExpressions):
         for name, found in self.history.passed.items():
             if name not in bound or name in self.given:
                 continue
+            if found.known and found.dims is None:
+                bound[name] = found.value
+                continue
             if found.absent and self.may_lack and not found.element:
                 bound[name] = None
             elif bound[name] is None and found.present:
                 bound[name] = Model(name, is_tensor=True)
+            if found.dims is not None and isinstance(bound[name], Model):
+                bound[name].is_tensor, bound[name].dims = True, list(found.dims)
             if not (found.element or found.like or found.present):
                 continue
             model, other = bound[name], bound.get(found.like)
@@ -199,8 +219,8 @@ class HostRun(HostExpressions):
     # --- statements
 
     def body(self, statements: list[ast.stmt], env: dict[str, Any], scope: Scope | Frame, goal: ast.AST | None) -> None:
-        for statement in _with_errors(statements):
-            self.statement(statement, env, scope, goal if goal is not None and _inside(goal, statement) else None)
+        for statement in with_errors(statements):
+            self.statement(statement, env, scope, goal if goal is not None and inside(goal, statement) else None)
 
     def statement(self, node: ast.stmt, env: dict[str, Any], scope: Scope | Frame, goal: ast.AST | None) -> None:
         self.step()
@@ -238,6 +258,17 @@ class HostRun(HostExpressions):
             self.mutate(node.value, env, scope)
         elif isinstance(node, ast.FunctionDef):
             env[node.name] = UserFunction(node, self.frame(env, scope))
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            env |= self.imported(node, scope)
+
+    def imported(self, node: ast.Import | ast.ImportFrom, scope: Scope | Frame) -> dict[str, Any]:
+        """What an import inside a function binds; nothing where it cannot be read."""
+        frame = self.frame({}, scope)
+        try:
+            self.program.evaluator.calls.interpreter.bind_imports(node, frame)
+        except NoValue:
+            pass
+        return dict(frame.locals)
 
     def asserted(self, test: ast.expr, env: dict[str, Any], scope: Scope | Frame) -> None:
         """`assert x.dtype == torch.float16 and y.dtype in (torch.int32, torch.int64)`: the types of tensors."""
@@ -265,21 +296,21 @@ class HostRun(HostExpressions):
     def branch(self, node: ast.If, env: dict[str, Any], scope: Scope | Frame, goal: ast.AST | None) -> None:
         """The branch that the launch is in; else the one that the test says, and none of an unknown one that leaves, unless
         what it leaves is an error."""
-        if goal is None and _raises(node.body) and (holds := denied(node.test)) is not None:
+        if goal is None and raises(node.body) and (holds := denied(node.test)) is not None:
             self.asserted(holds, env, scope)
         test = self.truth(self.value(node.test, env, scope))
         if goal is not None:
-            inside = any(_inside(goal, statement) for statement in node.body)
-            if test is not None and test != inside:
+            within = any(inside(goal, statement) for statement in node.body)
+            if test is not None and test != within:
                 self.contradicts = True
-            self.body(node.body if inside else node.orelse, env, scope, goal)
+            self.body(node.body if within else node.orelse, env, scope, goal)
             return
         body = node.body if test else node.orelse
         if test is None:
-            body = _likely(node)
-            if takes_other_branch() and not _raises(other := node.orelse if body is node.body else node.body):
+            body = likely(node)
+            if takes_other_branch() and not raises(other := node.orelse if body is node.body else node.body):
                 body = other
-        if _leaves(body) and self.depth == 0:
+        if leaves(body) and self.depth == 0:
             if test:
                 self.contradicts = True
             return
@@ -356,42 +387,7 @@ def _held(node: ast.expr, env: dict[str, Any]) -> Any:
     return None
 
 
-def _inside(goal: ast.AST, node: ast.AST) -> bool:
-    return any(inner is goal for inner in ast.walk(node))
-
-
 def _name_of(target: ast.AST) -> str:
     if isinstance(target, ast.Starred):
         return _name_of(target.value)
     return target.id if isinstance(target, ast.Name) else "?"
-
-
-def _leaves(body: list[ast.stmt]) -> bool:
-    return bool(body) and isinstance(body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
-
-
-def _likely(node: ast.If) -> list[ast.stmt]:
-    """The branch of a test that cannot be told: none that leaves, unless the other one is an error; one that gives values to names."""
-    if _raises(node.orelse):
-        return node.body
-    if _leaves(node.body):
-        return node.orelse
-    return node.body if not node.orelse and _fills(node.body) else node.orelse or node.body
-
-
-def _with_errors(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements, where an error behind `if t: ... return x` is what happens where `t` does not hold."""
-    for statement, behind in itertools.zip_longest(statements, statements[1:]):
-        if isinstance(statement, ast.If) and not statement.orelse and isinstance(behind, ast.Raise):
-            yield ast.copy_location(ast.If(statement.test, statement.body, [behind]), statement)
-        else:
-            yield statement
-
-
-def _raises(body: list[ast.stmt]) -> bool:
-    return bool(body) and isinstance(body[-1], ast.Raise)
-
-
-def _fills(body: list[ast.stmt]) -> bool:
-    """Whether a branch gives values to names that may have none: what most conditional assignments are for."""
-    return all(isinstance(statement, (ast.Assign, ast.AnnAssign)) for statement in body)

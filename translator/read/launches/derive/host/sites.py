@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -13,15 +14,20 @@ from gluonize.read.evaluate.program import Program
 from gluonize.read.files import package
 from gluonize.read.files.modules import module_of_path, parse_file
 from gluonize.read.kernels.listing import names_of
+from gluonize.read.launches.derive.host.launch_forms import LaunchForms
 from gluonize.read.launches.sites.passed import passed
 from gluonize.read.launches.sites.site import without_definitions
 from gluonize.read.names.scope import Scope
+
+# What stands behind the name of a kernel where a file launches it, or hands it on.
+_BEHIND = ("[", ")", ",", ".run(", "}", "\n", '"')
 
 
 @dataclass(frozen=True)
 class Site:
     """One launch, or call of a host function: the call, the host functions around it (outermost first) with the scopes that they are defined in, and the
-    expression of every argument; `keywords` are launch options, `spread` the dicts given with `**`."""
+    expression of every argument; `keywords` are launch options, `spread` the dicts given with `**`; `positional` what is passed without
+    a name, what was bound before the call included."""
 
     call: ast.AST
     path: str
@@ -33,6 +39,7 @@ class Site:
     arguments: dict[str, ast.expr] = field(default_factory=dict)
     keywords: dict[str, ast.expr] = field(default_factory=dict)
     spread: tuple[ast.expr, ...] = ()
+    positional: tuple[ast.expr, ...] = ()
 
     @property
     def line(self) -> int:
@@ -51,25 +58,24 @@ class Site:
 def find_sites(program: Program, home: Scope, kernel: ast.FunctionDef) -> list[Site]:
     """The launches of a kernel in its file; where there are none, in the other files of its package."""
     called = names_of(kernel, home)
-    launches = functools.partial(_is_launch, kernels=called)
-    found = list(_sites_in(home, kernel, launches))
-    return found or [s for module in _others(program, home, called, "[") for s in _sites_in(module, kernel, launches)]
+
+    def launches(module: Scope) -> Iterator[Site]:
+        return _sites_in(module, kernel, LaunchForms(called, module.body).launch)
+
+    return list(launches(home)) or [s for module in _others(program, home, called, _BEHIND) for s in launches(module)]
 
 
 def find_every_site(program: Program, home: Scope, kernel: ast.FunctionDef) -> Iterator[Site]:
     """The launches of a kernel in its file, then those in the other files of its package."""
     called = names_of(kernel, home)
-    launches = functools.partial(_is_launch, kernels=called)
-    for module in (home, *_others(program, home, called, "[")):
-        yield from _sites_in(module, kernel, launches)
+    for module in (home, *_others(program, home, called, _BEHIND)):
+        yield from _sites_in(module, kernel, LaunchForms(called, module.body).launch)
 
 
 def find_calls(program: Program, home: Scope, function: ast.FunctionDef) -> Iterator[Site]:
     """The calls of a host function by its name, in its file first, then in the other files of its package."""
-    calls = functools.partial(_is_call, name=function.name)
-    yield from _sites_in(home, function, calls)
-    for module in _others(program, home, (function.name,), "("):
-        yield from _sites_in(module, function, calls)
+    for module in itertools.chain([home], _others(program, home, (function.name,), ("(",))):
+        yield from _sites_in(module, function, functools.partial(_called, name=function.name, module=module))
 
 
 def find_applications(program: Program, site: Site) -> Iterator[Site]:
@@ -77,15 +83,15 @@ def find_applications(program: Program, site: Site) -> Iterator[Site]:
     owner = _class_of(site)
     if owner is None:
         return
-    applies = functools.partial(_is_application, owner=owner.name)
+    applies = functools.partial(_applied, owner=owner.name)
     yield from _sites_in(site.outer, site.functions[0], applies, skipped=1)
-    for module in _others(program, site.outer, (f"{owner.name}.apply",), "("):
+    for module in _others(program, site.outer, (f"{owner.name}.apply",), ("(",)):
         yield from _sites_in(module, site.functions[0], applies, skipped=1)
 
 
-def _others(program: Program, home: Scope, names: tuple[str, ...], behind: str) -> Iterator[Scope]:
-    """The other files of the package that have one of the names with `behind` after it."""
-    for path in package.files_mentioning(home.path, tuple(name + behind for name in names)):
+def _others(program: Program, home: Scope, names: tuple[str, ...], behind: tuple[str, ...]) -> Iterator[Scope]:
+    """The other files of the package that have one of the names with a text of `behind` after it."""
+    for path in package.files_mentioning(home.path, tuple(name + text for name in names for text in behind)):
         try:
             parse_file(path)
         except TranslationError:
@@ -94,9 +100,10 @@ def _others(program: Program, home: Scope, names: tuple[str, ...], behind: str) 
 
 
 def _sites_in(
-    module: Scope, callee: ast.FunctionDef, wanted: Callable[[ast.Call], bool], skipped: int = 0
+    module: Scope, callee: ast.FunctionDef, wanted: Callable[[ast.Call, tuple], ast.Call | None], skipped: int = 0
 ) -> Iterator[Site]:
-    """The wanted calls. skipped: how many parameters of the callee they do not pass."""
+    """The calls that `wanted` says to be some, given the functions around them, with all that they pass. skipped: how many parameters
+    of the callee they do not pass."""
     names = [arg.arg for arg in (*callee.args.posonlyargs, *callee.args.args)][skipped:]
     every = (*names, *(arg.arg for arg in callee.args.kwonlyargs))
 
@@ -108,24 +115,29 @@ def _sites_in(
                     yield from visit(node.body, inside, (*functions, node), (*scopes, scope))
                 elif isinstance(node, ast.ClassDef):
                     yield from visit(node.body, scope.inside(node), functions, scopes)
-                elif isinstance(node, ast.Call) and wanted(node):
-                    yield _site(node, module, functions, scopes, body, names, every)
+                elif isinstance(node, ast.Call) and (whole := wanted(node, functions)) is not None:
+                    yield _site(node, whole, module, functions, scopes, body, names, every)
 
     yield from sorted(visit(module.body, module, (), ()), key=lambda site: site.line)
 
 
-def _is_call(node: ast.Call, name: str) -> bool:
-    """`f(...)` or `module.f(...)`."""
-    return _last_name(node.func) == name
+def _called(node: ast.Call, functions: tuple, name: str, module: Scope) -> ast.Call | None:
+    """`f(...)` or `module.f(...)`; a method of that name is something else."""
+    if isinstance(node.func, ast.Attribute):
+        root = node.func.value
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        bindings = module.bindings.by_name.get(root.id, ()) if isinstance(root, ast.Name) else ()
+        if not any(isinstance(binding.node, (ast.Import, ast.ImportFrom)) for binding in bindings):
+            return None
+    return node if _last_name(node.func) == name else None
 
 
-def _is_application(node: ast.Call, owner: str) -> bool:
+def _applied(node: ast.Call, functions: tuple, owner: str) -> ast.Call | None:
     """`C.apply(...)` or `module.C.apply(...)`."""
-    return isinstance(node.func, ast.Attribute) and node.func.attr == "apply" and _last_name(node.func.value) == owner
-
-
-def _is_launch(node: ast.Call, kernels: tuple[str, ...]) -> bool:
-    return isinstance(node.func, ast.Subscript) and _last_name(node.func.value) in kernels
+    func = node.func
+    is_one = isinstance(func, ast.Attribute) and func.attr == "apply" and _last_name(func.value) == owner
+    return node if is_one else None
 
 
 def _last_name(node: ast.expr) -> str:
@@ -133,10 +145,13 @@ def _last_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
 
 
-def _site(node: ast.Call, module: Scope, functions, scopes, body, names: list[str], every: tuple[str, ...]) -> Site:
-    arguments, options = passed(node, names, every)
-    spread = tuple(k.value for k in node.keywords if k.arg is None)
-    return Site(node, module.path, functions, scopes, module, body, every, arguments, options, spread)
+def _site(
+    node: ast.Call, whole: ast.Call, module: Scope, functions, scopes, body, names: list[str], every: tuple[str, ...]
+) -> Site:
+    arguments, options = passed(whole, names, every)
+    spread = tuple(k.value for k in whole.keywords if k.arg is None)
+    given = tuple(whole.args)
+    return Site(node, module.path, functions, scopes, module, body, every, arguments, options, spread, given)
 
 
 def method_beside(site: Site, name: str) -> ast.FunctionDef | None:

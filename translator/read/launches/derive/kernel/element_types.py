@@ -16,18 +16,19 @@ FORMATS = {"e4m3": "fp8e4nv", "e5m2": "fp8e5", "e2m1": "u8"}
 
 @dataclass(frozen=True)
 class Element:
-    """An element type, and what it was concluded from."""
+    """An element type, and what it was concluded from. stored: that is nothing but what is stored there."""
 
     kind: str
     why: str
     confidence: str
+    stored: bool = False
 
 
 def element_of(
-    names: list[str], uses: Uses, converts: bool, *, fp8: bool = False, quantized: bool = False, like: str = ""
+    names: list[str], uses: Uses, converts: bool, *, fp8: str = "", quantized: bool = False, like: str = ""
 ) -> Element:
-    """The type of the pointers `names`, which share one. converts: the kernel converts between types somewhere; fp8: it is named
-    for that type; quantized: it is named for operands of 8 bits; like: the tensor that host code makes them like, of which nothing
+    """The type of the pointers `names`, which share one. converts: the kernel converts between types somewhere; fp8: the 8-bit type
+    that it is named for, "" if for none; quantized: it is named for operands of 8 bits; like: the tensor that host code makes them like, of which nothing
     else is known."""
     loads = _joined([uses.loads[name] for name in names])
     stores: Counter = sum((uses.stores[name] for name in names), Counter())
@@ -49,7 +50,7 @@ def element_of(
         return Element("fp32", "its name: scales of 8-bit operands, which are kept in fp32", "name")
     product = any(use.any("dot") for use in uses.loads.values())  # whose result is not in 8 bits
     if fp8 and (loads.any("dot") or stores["cast"] and not product):
-        return Element("fp8e4nv", "the kernel is named for fp8", "name")
+        return Element(fp8, "the kernel is named for fp8", "name")
     return _float(name, loads, stores, converts, like)
 
 
@@ -89,6 +90,10 @@ def _integer(name: str, loads: Use, stores: Counter) -> Element | None:
     return None
 
 
+_FLOATS = {
+    "bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "float64": "fp64", "float8e4nv": "fp8e4nv", "float8e5": "fp8e5",
+    "float8e4b8": "fp8e4b8", "float8e5b16": "fp8e5b16",
+}  # fmt: skip
 _STORED = {"int32": "i32", "int64": "i64", "int8": "i8", "uint8": "u8", "int1": "i1"}
 
 
@@ -98,6 +103,9 @@ def _index_width(loads: Use) -> str:
 
 
 def _float(name: str, loads: Use, stores: Counter, converts: bool, like: str) -> Element:
+    converted = [kind for word, kind in _FLOATS.items() if stores[f"to:{word}"]]
+    if len(converted) == 1 and not stores["plain"] and not stores["cast"]:
+        return Element(converted[0], "what is stored is converted to it", "use")
     if is_statistic(name) and not stores["cast"]:
         return Element("fp32", "its name: a statistic, which is kept in fp32", "name")
     if loads.any("cast:fp32"):
@@ -111,7 +119,7 @@ def _float(name: str, loads: Use, stores: Counter, converts: bool, like: str) ->
     if stores["atomic"]:
         return Element("fp32", "it is accumulated into", "use")
     if stores and not loads.kinds:
-        return Element("fp32", "fp32 values are stored as they are", "use")
+        return Element("fp32", "fp32 values are stored as they are", "use", stored=True)
     if loads.any("dot"):
         return Element(HALF, "its values go into a dot as they are", "use")
     if converts and loads.kinds:

@@ -32,13 +32,14 @@ class Use:
 
     `kinds` counts: offset, stride, bound, tile, integer, bits, shift, condition, float, dot, dtype, called, is-none, tested,
     static, scale and format:TEXT (of a scaled product), with-loads (added to or multiplied with what is loaded), cast:TYPE (`to(...)` of the plain value), stored:NAME (copied to that pointer).
-    `texts` and `numbers` are what it is compared with, `options` the texts that Triton takes where it is passed on.
+    `texts` and `numbers` are what it is compared with, `equal` the integers that it may be equal to, `options` the texts that Triton takes where it is passed on.
     """
 
     kinds: Counter = field(default_factory=Counter)
     texts: list[str] = field(default_factory=list)
     numbers: list[Any] = field(default_factory=list)
     options: list[str] = field(default_factory=list)
+    equal: list[int] = field(default_factory=list)
 
     def any(self, *kinds: str) -> bool:
         return any(self.kinds[kind] for kind in kinds)
@@ -150,15 +151,15 @@ class _Reader:
 
     def _Compare(self, function: JitSource, node: ast.Compare, guards: Guards) -> None:
         for op, one, two in zip(node.ops, [node.left, *node.comparators], node.comparators):
-            self.compared(function, one, two, node)
-            self.compared(function, two, one, node)
+            self.compared(function, one, two, op)
+            self.compared(function, two, one, op)
             sides = self.origins(one) | self.origins(two)
             if isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) and not any(origin.loaded for origin in sides):
                 self.mark(sides, "bound")  # of an index, as in masks
             if INDEX in sides:
                 self.mark(frozenset(origin for origin in sides if origin.loaded), "integer")
 
-    def compared(self, function: JitSource, one: ast.expr, two: ast.expr, node: ast.Compare) -> None:
+    def compared(self, function: JitSource, one: ast.expr, two: ast.expr, op: ast.cmpop) -> None:
         origins = self.origins(one)
         if isinstance(two, ast.Constant) and two.value is None:
             self.mark(origins, "is-none")
@@ -172,6 +173,8 @@ class _Reader:
             elif isinstance(value, (bool, int, float)):
                 for use in self.used(origins):
                     use.numbers += [value] if value not in use.numbers else []
+                    may_be = isinstance(op, (ast.Eq, ast.NotEq, ast.In, ast.NotIn)) and type(value) is int
+                    use.equal += [value] if may_be and value not in use.equal else []
                 self.mark(origins, "float" if isinstance(value, float) else "compared")
         if isinstance(two, ast.Attribute) and two.attr in ("dtype", "element_ty"):
             self.mark(origins, "dtype")

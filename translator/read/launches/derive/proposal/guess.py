@@ -13,8 +13,8 @@ from gluonize.read.evaluate.spec_values import encode_value
 from gluonize.read.launches.derive.host.model import Descriptor
 from gluonize.read.spec.launch import LaunchSpec
 
-# How much a guess is worth, best first: given by the user, read in the source, computed from sizes that were made up,
-# concluded from use, from the name alone.
+# How much a guess is worth, best first: given by the user, read in the source, computed from what the source says, concluded from
+# use, from the name alone or from sizes that were made up.
 CONFIDENCE = ("given", "read", "computed", "use", "name")
 
 
@@ -22,7 +22,8 @@ CONFIDENCE = ("given", "read", "computed", "use", "name")
 class Guess:
     """One argument. `kind`: a type as signatures have it, or `constexpr` with `value` in Python's form. `number`: what a run-time
     integer holds, for what is computed from it. `divisible`: it is a multiple of 16 (bytes of an address, or the value).
-    `items`: of a tuple of run-time numbers.
+    `items`: of a tuple of run-time numbers. `specialized`: whether Triton looks at the value, which `do_not_specialize` forbids.
+    `stored`: the type of a pointer is nothing but that of what is stored there.
     """
 
     kind: str
@@ -32,6 +33,8 @@ class Guess:
     divisible: bool = False
     number: Any = None
     items: tuple[Guess, ...] = ()
+    specialized: bool = True
+    stored: bool = False
 
     @staticmethod
     def constant(value: Any, why: str, confidence: str) -> Guess:
@@ -75,12 +78,15 @@ class Guess:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A launch that is proposed: a guess for every argument, and the options. described: tensor descriptors that the host makes."""
+    """A launch that is proposed: a guess for every argument, and the options. described: tensor descriptors that the host makes. values:
+    what arguments hold, as far as the source says it, as launch specs have it; grid: () where it is not known."""
 
     kernel: str
     arguments: dict[str, Guess]
     options: dict[str, Any] = field(default_factory=dict)
     described: dict[str, Descriptor] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
+    grid: tuple[int, ...] = ()
 
     def with_guesses(self, changed: dict[str, Guess]) -> Proposal:
         return replace(self, arguments={**self.arguments, **changed})
@@ -95,11 +101,16 @@ class Proposal:
                 attrs[name] = ["D" if item.divisible and not item.is_constant else "" for item in guess.items]
             elif guess.is_constant:
                 constexprs[name] = encode_value(guess.value)
+            elif not guess.specialized:
+                continue
             elif guess.kind.startswith("*"):
-                attrs[name] = "DS"
+                attrs[name] = "DS" if guess.divisible else "S"
             elif guess.divisible:
                 attrs[name] = "D"
-        return LaunchSpec(id, self.kernel, source, signature, constexprs, attrs, dict(self.options))
+        values = {n: v for n, v in self.values.items() if signature.get(n, "constexpr") != "constexpr"}
+        return LaunchSpec(
+            id, self.kernel, source, signature, constexprs, attrs, dict(self.options), self.grid, values=values
+        )
 
 
 def has_form(value: Any) -> bool:

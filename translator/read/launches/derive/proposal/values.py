@@ -8,8 +8,8 @@ from typing import Any
 import triton.language as tl
 
 from gluonize.read.launches.derive.evidence import Evidence
-from gluonize.read.launches.derive.guess import Guess
 from gluonize.read.launches.derive.kernel.roles import is_dtype, is_flag, is_float, is_multiple, is_tile, size_role
+from gluonize.read.launches.derive.proposal.guess import Guess
 
 # A tile of one dimension covers a row; those of several, and of a dot, are small enough for registers and LDS together.
 _ROW_TILE, _TILE, _DOT_TILE, _DOT_DEPTH = 1024, 32, 64, 32
@@ -23,8 +23,8 @@ def constant_by_use(name: str, evidence: Evidence) -> Guess:
     use, plain = evidence.uses.arguments[name], name.lower()
     if use.any("called"):
         return _function(name, evidence)
-    if use.texts:
-        return Guess.constant(use.texts[0], f"it is compared with {', '.join(map(repr, use.texts))}", "use")
+    if (compared := constant_by_comparison(name, evidence)) is not None:
+        return compared
     if use.options:
         return Guess.constant(use.options[0], "an option of a builtin, which is a text", "use")
     if use.any("dtype") and not use.any("tile", "offset"):
@@ -64,6 +64,18 @@ def constant_by_use(name: str, evidence: Evidence) -> Guess:
     if role is not None:
         return Guess.constant(role.value, f"a size: {role.what}", "name")
     return Guess.constant(16 if counted else 0 if use.kinds else 1, "an integer", "name")
+
+
+def constant_by_comparison(name: str, evidence: Evidence) -> Guess | None:
+    """A constant that the kernel compares with texts, or asks whether it is some integer: one of these. Of integers none for the size of a
+    tile, and neither 0 nor 1, which are special cases as a rule."""
+    use = evidence.uses.arguments[name]
+    if use.texts:
+        return Guess.constant(use.texts[0], f"it is compared with {', '.join(map(repr, use.texts))}", "use")
+    numbers = [number for number in use.equal if number > 1]
+    if numbers and not use.any("tile") and not is_flag(name):
+        return Guess.constant(numbers[0], f"it is compared with {', '.join(map(str, use.equal))}", "use")
+    return None
 
 
 def number_by_use(name: str, evidence: Evidence) -> Guess:

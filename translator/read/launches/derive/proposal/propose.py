@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import triton
@@ -13,15 +14,27 @@ from triton.runtime.jit import JITCallable
 from gluonize.read.evaluate.host_objects import UserFunction
 from gluonize.read.evaluate.host_values import HostName
 from gluonize.read.evaluate.spec_values import decode_value, value_problem
-from gluonize.read.launches.derive.described_tensors import described, with_sizes
 from gluonize.read.launches.derive.evidence import Evidence
-from gluonize.read.launches.derive.guess import Guess, Proposal, has_form
-from gluonize.read.launches.derive.host.model import TRITON_TYPE, Descriptor, Dtype, Model, has_model, tensor_of
+from gluonize.read.launches.derive.host.model import (
+    TRITON_TYPE,
+    Descriptor,
+    Dtype,
+    Model,
+    has_model,
+    rests_on_made_up_sizes,
+    tensor_of,
+)
+from gluonize.read.launches.derive.host.parameters import none_by_default
 from gluonize.read.launches.derive.host.run import HostRun, HostState
 from gluonize.read.launches.derive.host.sites import Site
 from gluonize.read.launches.derive.kernel.element_types import Element, copied_from, element_of
 from gluonize.read.launches.derive.kernel.roles import is_pointer
-from gluonize.read.launches.derive.values import constant_by_use, number_by_use
+from gluonize.read.launches.derive.proposal.described_tensors import described, with_sizes
+from gluonize.read.launches.derive.proposal.guess import Guess, Proposal, has_form
+from gluonize.read.launches.derive.proposal.known_values import known_values
+from gluonize.read.launches.derive.proposal.parameter_hints import annotated, type_hint, unspecialized
+from gluonize.read.launches.derive.proposal.values import constant_by_comparison, constant_by_use, number_by_use
+from gluonize.read.launches.derive.supposed import other_sizes
 from gluonize.read.spec.launch import AMD_OPTIONS, type_problem
 from gluonize.read.unresolved import NoValue
 
@@ -37,12 +50,36 @@ class Proposer:
     def __init__(self, evidence: Evidence, site: Site | None, given: Mapping[str, Any] | None = None):
         self.evidence, self.site = evidence, site
         self.state: HostState | None = None
+        self.names = dict(given or {})
+        self.larger: dict[str, Guess] = {}  # sizes in the place of made-up ones
+        self.other: HostState | None = None  # with other sizes in the place of those that are made up
         if site is not None:
             names = {**_set_in_host(evidence, site), **dict(given or {})}
-            self.state = HostRun(
-                evidence.program, site, evidence.uses.pointers, names, history=evidence.history(site)
-            ).run()
+            self.state = self.run(site, names)
+            with other_sizes():
+                self.other = self.run(site, names)
         self.where = f"the launch at {site.place(evidence.loaded.path)}" if site is not None else ""
+
+    def run(self, site: Site, names: dict[str, Any]) -> HostState | None:
+        evidence = self.evidence
+        tuned = {name for config in evidence.configs for name in config.kwargs}
+        by_default = {n for n, p in evidence.parameters.items() if p.has_default}
+        return HostRun(
+            evidence.program, site, evidence.uses.pointers, dict(names), history=evidence.history(site), terms=evidence.terms,
+            left_out=frozenset(tuned | by_default | evidence.heuristics.keys()),
+        ).run()  # fmt: skip
+
+    def is_made_up(self, name: str) -> bool:
+        """Whether the number that the launch passes rests on a size that nothing says."""
+        assert self.state is not None
+        other = self.other.arguments if self.other is not None else {}
+        return name not in other or rests_on_made_up_sizes(self.state.arguments[name], other[name])
+
+    def changed(self, given: Mapping[str, Any]) -> Proposer:
+        """The same with other values for some names of the host function."""
+        out = Proposer(self.evidence, self.site, {**self.names, **given})
+        out.larger = self.larger
+        return out
 
     @property
     def reaches(self) -> bool:
@@ -53,7 +90,7 @@ class Proposer:
     def defaulted(self) -> list[str]:
         """The parameters of the host functions that are None where nobody passes them."""
         functions = self.site.functions if self.site is not None else ()
-        return [name for function in functions for name in _none_by_default(function)]
+        return [name for function in functions for name in none_by_default(function)]
 
     def proposal(self, config: triton.Config | None, forced: Mapping[str, Guess] | None = None) -> Proposal:
         """A guess for every argument. forced: guesses to start with."""
@@ -67,6 +104,7 @@ class Proposer:
                 later.append(name)
             else:
                 found[name] = self.by_use(name, param)
+        found |= {n: annotated(g, self.evidence.parameters[n]) for n, g in found.items()}
         self.elements(found, forced or {})
         self.torch_types(found)
         self.unit_strides(found)
@@ -75,8 +113,10 @@ class Proposer:
         given = self.state.arguments if self.state is not None else {}
         made = {n: with_sizes(v, given, found) for n, v in given.items() if isinstance(v, Descriptor) and n in found}
         found |= described(self.evidence, made, found, config)
+        found |= {n: unspecialized(g, self.evidence.parameters[n]) for n, g in found.items()}
         ordered = {name: found[name] for name in self.evidence.parameters}
-        return Proposal(self.evidence.name, ordered, self.options(config), made)
+        known = known_values(self.state, self.other, ordered)
+        return Proposal(self.evidence.name, ordered, self.options(config), made, *known)
 
     # --- one argument
 
@@ -84,8 +124,8 @@ class Proposer:
         """The guess from what is given or read; None where only use and name are left, or a heuristic says it."""
         if name in self.evidence.settings:
             return self.given(name, self.evidence.settings[name], param)
-        if name in forced:
-            return forced[name]
+        if name in forced or name in self.larger:
+            return forced.get(name) or self.larger[name]
         if config is not None and name in config.kwargs:
             return Guess.constant(config.kwargs[name], "the autotune config", "read")
         if (found := self.at_site(name, param)) is not None:
@@ -97,10 +137,8 @@ class Proposer:
             if param.is_constexpr or value is None:
                 return Guess.constant(value, "its default", "read")
             return _scalar(value, "its default", "read")
-        hint = param.annotation_type or ""
-        if not param.is_constexpr and hint and type_problem(hint) is None:
-            return Guess(hint, why="its type hint", confidence="read", divisible=hint.startswith("*"))
-        return None
+        hint = type_hint(param)
+        return Guess(hint, why="its type hint", confidence="read", divisible=hint.startswith("*")) if hint else None
 
     def given(self, name: str, value: Any, param: Any) -> Guess:
         """What `--set` says: a type, a dtype, or a value."""
@@ -128,14 +166,21 @@ class Proposer:
             return None
         value = self.state.arguments[name]
         why, confidence = self.shown(name)
+        if confidence != "read" and isinstance(value, (Model, int)) and self.is_made_up(name):
+            if param.is_constexpr and (compared := constant_by_comparison(name, self.evidence)) is not None:
+                return compared
+            if param.is_constexpr:
+                why, confidence = f"made-up size: {why}", "name"
+            elif value == 1 or isinstance(value, Model) and value.number == 1:
+                return Guess("i32", why=why, confidence=confidence, number=1)
         if isinstance(value, HostName) and value.torch_dtype and param.is_constexpr and not self.is_cast_to(name):
             return Guess.constant(value, why, confidence)
         if isinstance(value, (Dtype, HostName)):
             return None
         if isinstance(value, Descriptor):
-            return self.modelled(name, param, value.owner, why)
+            return self.modelled(name, param, value.owner, why, confidence)
         if isinstance(value, Model):
-            return self.modelled(name, param, value, why)
+            return self.modelled(name, param, value, why, confidence)
         if isinstance(value, tuple) and value and not param.is_constexpr:
             numbers = [item.number if isinstance(item, Model) else item for item in value]
             whole = all(type(number) is int for number in numbers)
@@ -146,10 +191,10 @@ class Proposer:
             return Guess.constant(value, why, confidence)
         return _scalar(value, why, confidence) if isinstance(value, (bool, int, float)) else None
 
-    def modelled(self, name: str, param: Any, value: Model, why: str) -> Guess | None:
+    def modelled(self, name: str, param: Any, value: Model, why: str, confidence: str) -> Guess | None:
         if param.is_constexpr:
             number = value.number
-            return Guess.constant(number, why, "computed") if number is not None and not value.is_tensor else None
+            return Guess.constant(number, why, confidence) if number is not None and not value.is_tensor else None
         if name in self.evidence.uses.pointers or value.is_tensor:
             element, shown = value.shown()
             if element:
@@ -201,12 +246,13 @@ class Proposer:
                 continue
             source = sources[root]
             if source and len(kind := found[source].kind) > 1 and kind.startswith("*"):
-                why = f"what is loaded from {source} is stored as it is"
-                found |= {n: Guess.pointer(kind[1:], why, "use") for n in names}
+                why = f"what is stored is made of {source} without a conversion"
+                found |= {n: replace(Guess.pointer(kind[1:], why, "use"), stored=True) for n in names}
                 continue
             element = self.element(names)
             for name in names:
-                found[name] = Guess.pointer(element.kind, element.why, element.confidence)
+                guess = Guess.pointer(element.kind, element.why, element.confidence)
+                found[name] = replace(guess, stored=element.stored)
 
     def copied_from(self, names: list[str]) -> str:
         """The pointer whose type `names` have because values are copied, unless the source names one."""
@@ -219,7 +265,12 @@ class Proposer:
             return Element(self.evidence.documented[said], f"what the source says of {said}", "use")
         evidence, like = self.evidence, self.made_like(names)
         return element_of(
-            names, evidence.uses, evidence.converts, fp8=evidence.is_fp8, quantized=evidence.is_quantized, like=like
+            names,
+            evidence.uses,
+            evidence.converts,
+            fp8=evidence.fp8 if evidence.is_fp8 else "",
+            quantized=evidence.is_quantized,
+            like=like,
         )
 
     def made_like(self, names: list[str]) -> str:
@@ -259,8 +310,11 @@ class Proposer:
         return found[name].confidence == "given" and found[name].kind.startswith("*")
 
     def unit_strides(self, found: dict[str, Guess]) -> None:
-        """The innermost stride of a tensor is 1 where nothing says otherwise: the last one among the arguments."""
+        """The innermost stride of a tensor is 1 where nothing says otherwise: the last one among the arguments, unless an index without
+        any stride is added too."""
         for base, strides in self.evidence.strides.items():
+            if base in self.evidence.terms and self.evidence.terms[base].unit:
+                continue
             free = [name for name in strides if found[name].confidence in ("use", "name")]
             if len(strides) > 1 and free and free[-1] == strides[-1]:
                 name = strides[-1]
@@ -299,18 +353,6 @@ class Proposer:
         if options["num_warps"] & (options["num_warps"] - 1):
             options["num_warps"] = DEFAULT_OPTIONS["num_warps"]
         return options
-
-
-def _none_by_default(function: ast.FunctionDef) -> Iterator[str]:
-    spec = function.args
-    positional = [*spec.posonlyargs, *spec.args]
-    given = [
-        *zip(positional[len(positional) - len(spec.defaults) :], spec.defaults),
-        *zip(spec.kwonlyargs, spec.kw_defaults),
-    ]
-    for arg, default in given:
-        if isinstance(default, ast.Constant) and default.value is None:
-            yield arg.arg
 
 
 def _set_in_host(evidence: Evidence, site: Site) -> dict[str, Any]:

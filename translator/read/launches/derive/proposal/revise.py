@@ -14,11 +14,11 @@ import triton.language as tl
 
 from gluonize.diagnostics import TranslationError
 from gluonize.read.launches.derive.evidence import Evidence
-from gluonize.read.launches.derive.guess import Guess, Proposal
 from gluonize.read.launches.derive.kernel.element_types import FORMATS, HALF
 from gluonize.read.launches.derive.kernel.origins import JitSource, Origin
-from gluonize.read.launches.derive.values import number_by_use
-from gluonize.read.launches.derive.verdict import Judge, Verdict
+from gluonize.read.launches.derive.proposal.guess import Guess, Proposal
+from gluonize.read.launches.derive.proposal.values import number_by_use
+from gluonize.read.launches.derive.proposal.verdict import Judge, Verdict
 
 # Questions to the judge for one launch, and how many changes are tried at one place.
 BUDGET = 48

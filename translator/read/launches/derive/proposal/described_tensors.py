@@ -10,9 +10,9 @@ import triton
 
 from gluonize.read.evaluate.host_objects import UserFunction
 from gluonize.read.launches.derive.evidence import Evidence
-from gluonize.read.launches.derive.guess import Guess
 from gluonize.read.launches.derive.host.model import Descriptor, Method, Model, as_number
 from gluonize.read.launches.derive.host.run import HostRun
+from gluonize.read.launches.derive.proposal.guess import Guess
 from gluonize.read.spec.descriptors import descriptor_type
 
 

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from gluonize.read.launches.derive.evidence import Evidence
-from gluonize.read.launches.derive.guess import Guess, Proposal
 from gluonize.read.launches.derive.host.model import Model
-from gluonize.read.launches.derive.propose import Proposer
-from gluonize.read.launches.derive.revise import settled
-from gluonize.read.launches.derive.verdict import Branch, Judge, Verdict
+from gluonize.read.launches.derive.proposal.guess import Guess, Proposal
+from gluonize.read.launches.derive.proposal.other_heuristics import heuristic_choices
+from gluonize.read.launches.derive.proposal.propose import Proposer
+from gluonize.read.launches.derive.proposal.revise import settled
+from gluonize.read.launches.derive.proposal.several_tiles import longer_sizes
+from gluonize.read.launches.derive.proposal.stored_types import with_stored_types
+from gluonize.read.launches.derive.proposal.verdict import Branch, Judge, Verdict
 
 # Launch sites looked at, and launches that are tried for more branches.
 _SITES, _TRIED = 4, 28
@@ -31,19 +34,35 @@ class Covered:
 
 
 def covering_launches(evidence: Evidence, judge: Judge) -> tuple[list[Covered], Verdict | None]:
-    """The first launch that is accepted, and those that are needed beside it; the last verdict where none is."""
+    """The first launch that is accepted, and those that are needed beside it; with the verdict of those that host code makes where none of
+    them is accepted."""
     config = evidence.configs[0] if evidence.configs else None
     sites = list(evidence.sites[:_SITES])
     proposers = sorted((Proposer(evidence, site) for site in sites), key=lambda p: not p.reaches)
     refused: Verdict | None = None
     for proposer in itertools.chain(proposers, _lacking(evidence, proposers), [Proposer(evidence, None)]):
+        proposer = _with_trips(evidence, proposer, config)
         proposal, verdict = settled(evidence, proposer.proposal(config), judge)
         if verdict.accepted:
+            proposal, verdict = with_stored_types(evidence, proposal, verdict, judge)
             others = proposers if proposer.site is not None else []
-            return _cover(evidence, judge, Covered(proposal, verdict.branches), proposer, others), None
+            of_file = refused if proposer.site is None and proposers else None
+            return _cover(evidence, judge, Covered(proposal, verdict.branches), proposer, others), of_file
         if refused is None or verdict.progress > refused.progress:
             refused = verdict
     return [], refused
+
+
+def _with_trips(evidence: Evidence, proposer: Proposer, config: Any) -> Proposer:
+    """The proposer with larger sizes in the place of made-up ones with which a loop would not run."""
+    longer = longer_sizes(evidence, proposer.proposal(config))
+    passed = proposer.site.arguments if proposer.site is not None else {}
+    host = {passed[n].id: g.value for n, g in longer.items() if isinstance(passed.get(n), ast.Name)}
+    if host:
+        proposer = Proposer(evidence, proposer.site, {**proposer.names, **host})
+        longer = longer_sizes(evidence, proposer.proposal(config))
+    proposer.larger = {n: g for n, g in longer.items() if n not in passed}
+    return proposer
 
 
 def _lacking(evidence: Evidence, proposers: list[Proposer]) -> Iterator[Proposer]:
@@ -96,21 +115,23 @@ def _difference(first: Proposal, other: Proposal) -> tuple[str, ...]:
 def _alternatives(
     evidence: Evidence, first: Proposal, proposer: Proposer, others: list[Proposer]
 ) -> Iterator[Proposal]:
-    """Launches that may go elsewhere: everything optional at once, each alone, and the other launch sites."""
+    """Launches that may go elsewhere: everything optional at once, what further callers pass, each choice alone, the other launch sites."""
     config = evidence.configs[0] if evidence.configs else None
-    fixed = {n: g for n, g in first.arguments.items() if "front end" in g.why}
+    fixed = {n: g for n, g in first.arguments.items() if "front end" in g.why or g.stored}
     host = _host_choices(evidence, proposer)
-    kernel = _kernel_choices(evidence, first, proposer)
+    kernel = [*heuristic_choices(evidence, first, proposer), *_kernel_choices(evidence, first, proposer)]
     on = {name: value for name, value in host if value is not None and value is not False}
     once = {name: guess for name, guess in reversed(kernel)}
     site = proposer.site
     if on or once:
-        yield Proposer(evidence, site, on).proposal(config, {**fixed, **once})
+        yield proposer.changed(on).proposal(config, {**fixed, **once})
     if on and once:
-        yield Proposer(evidence, site, on).proposal(config, fixed)
+        yield proposer.changed(on).proposal(config, fixed)
         yield proposer.proposal(config, {**fixed, **once})
+    for row in evidence.history(site).calls if site is not None else ():
+        yield proposer.changed(row).proposal(config, fixed)
     for name, value in host:
-        changed = Proposer(evidence, site, {name: value})
+        changed = proposer.changed({name: value})
         if changed.reaches or not proposer.reaches:
             yield changed.proposal(config, fixed)
     for name, guess in kernel:
@@ -150,9 +171,10 @@ def _host_choices(evidence: Evidence, proposer: Proposer) -> list[tuple[str, Any
 
 def _other_modes(evidence: Evidence, proposer: Proposer) -> list[tuple[str, Any]]:
     """Parameters of the host function that are a text or number which the kernel compares with others, with each of these, and a
-    text with none of them."""
+    text with none of them where no callers say it."""
     assert proposer.site is not None and proposer.state is not None
     out: list[tuple[str, Any]] = []
+    told = {name for row in evidence.history(proposer.site).calls for name in row}
     for argument, passed in proposer.site.arguments.items():
         known = proposer.state.parameters.get(passed.id) if isinstance(passed, ast.Name) else None
         if type(known) not in (str, int) or proposer.state.arguments[argument] != known:
@@ -160,7 +182,7 @@ def _other_modes(evidence: Evidence, proposer: Proposer) -> list[tuple[str, Any]
         use = evidence.uses.arguments[argument]
         modes: list[Any] = []
         if isinstance(known, str) and use.texts:
-            modes = [*use.texts, None]
+            modes = [*use.texts, *([] if passed.id in told else [None])]
         elif known in use.numbers:
             modes = use.numbers
         out += [(passed.id, other) for other in modes if other != known]

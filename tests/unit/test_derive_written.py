@@ -1,0 +1,364 @@
+"""What is written beats what is guessed: derived launches beside those that the host code really makes."""
+
+import pytest
+
+from host_torch import differences, launched
+from gluonize.planned_launches import derived_unseen
+
+HEAD = "import torch\nimport triton\nimport triton.language as tl\n\n\n"
+
+
+def derived(path, kernel="k", target="gfx950"):
+    return derived_unseen(str(path), kernel, (), target)[0]
+
+
+def written(tmp_path, text):
+    path = tmp_path / "m.py"
+    path.write_text(HEAD + text)
+    return path
+
+
+def assert_served(path, run=None, kernel="k"):
+    """Each launch that the host code makes of the kernel is one of those that are derived."""
+    found = derived(path, kernel)
+    real = [spec for spec in launched(path, run) if spec.kernel == kernel]
+    assert real
+    for spec in real:
+        least = min((differences(own, spec) for own in found.launches), key=len)
+        assert not least, (least, found.rows)
+    return found
+
+
+ADD = """
+@triton.jit(OPTIONS)
+def k(x, y, s_a: A, s_b: B, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * s_a + tl.program_id(1) * s_b + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n) + 1, mask=i < n)
+
+
+def run(x):
+    y = torch.empty_like(x)
+    k[(x.shape[0], x.shape[1])](x, y, x.stride(0), x.stride(1), x.numel(), BLOCK=128)
+
+
+if __name__ == "__main__":
+    run(torch.randn(SHAPE, dtype=torch.float16))
+"""
+
+
+@pytest.mark.parametrize("shape", ["4, 8, 128", "4, 8, 1", "4, 8, 24"])
+@pytest.mark.parametrize(
+    "a, b, options",
+    [("tl.int64", "tl.uint32", ""), ('"i64"', "tl.int32", ""), ("tl.int64", "int", "do_not_specialize=['s_a', 'x']"),
+     ("int", "int", "do_not_specialize=['s_b', 'n']"), ("int", "int", "do_not_specialize_on_alignment=['y', 's_a']")],
+)  # fmt: skip
+def test_annotations_and_what_triton_is_told_not_to_specialize(tmp_path, shape, a, b, options):
+    text = ADD.replace("@triton.jit(OPTIONS)", f"@triton.jit({options})" if options else "@triton.jit")
+    text = text.replace("SHAPE", shape).replace(": A", f": {a}").replace(": B", f": {b}")
+    assert_served(written(tmp_path, text))
+
+
+HEADS = """
+@triton.jit
+def k(q, o, STRIDES, H: tl.constexpr, D: tl.constexpr):
+    h, d = tl.arange(0, H)[:, None], tl.arange(0, D)[None, :]
+    at = tl.program_id(0) * s_qb + h * s_qh
+    tl.store(o + tl.program_id(0) * s_ob + h * s_oh + LAST, tl.load(q + at + LAST) + 1)
+
+
+def run(q, o):
+    k[(q.shape[0],)](q, o, PASSED, H=16, D=128)
+"""
+FOUR, SIX = "s_qb, s_qh, s_ob, s_oh", "s_qb, s_qh, s_qd, s_ob, s_oh, s_od"
+ASKED = "q.stride(0), q.stride(1), {}o.stride(0), o.stride(1){}"
+
+
+@pytest.mark.parametrize("main", [True, False])
+@pytest.mark.parametrize(
+    "strides, passed, last",
+    [(FOUR, ASKED.format("", ""), "d"), (SIX, ASKED.format("q.stride(2), ", ", o.stride(2)"), "d * s_qd"),
+     (SIX, "*q.stride(), *o.stride()", "d * s_qd"), (SIX, "*q.stride(), o.stride(0), o.stride(1), o.stride(2)", "d * s_qd")],
+)  # fmt: skip
+def test_ranks_and_strides(tmp_path, strides, passed, last, main):
+    text = HEADS.replace("STRIDES", strides).replace("PASSED", passed).replace("LAST", last)
+    if main:
+        text += (
+            '\n\nif __name__ == "__main__":\n    q = torch.randn(8, 16, 128, dtype=torch.bfloat16)\n'
+            "    run(q, torch.empty_like(q))\n"
+        )
+    bf16 = lambda torch: torch.randn(8, 16, 128, dtype=torch.bfloat16)  # noqa: E731
+    assert_served(written(tmp_path, text), None if main else lambda m: m.run(bf16(m.torch), bf16(m.torch)))
+
+
+NUMBERS = """
+@triton.jit
+def k(x, w, y, n, WIDTH: tl.constexpr, MODE: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK,), tl.float32)
+    for j in tl.static_range(WIDTH):
+        acc += tl.load(x + i + j, mask=i + j < n, other=0.0) * tl.load(w + j)
+    if WIDTH == 5:
+        acc += 1
+    elif WIDTH == 3:
+        acc += 2
+    if MODE == "sum":
+        acc += 1.0
+    elif MODE == "max":
+        acc = tl.maximum(acc, 0.0)
+    tl.store(y + i, acc, mask=i < n)
+
+
+def conv(x, weight, mode="sum"):
+    y = torch.empty_like(x)
+    _, width = weight.shape
+    k[(triton.cdiv(x.numel(), 256),)](x, weight, y, x.numel(), WIDTH=width, MODE=mode, BLOCK=256, num_warps=2)
+    return y
+"""
+CALLERS = {
+    "__main__": 'if __name__ == "__main__":\n    conv(torch.randn(1000), torch.randn(1, 5), mode="max")\n',
+    "a function": 'def main():\n    w = torch.randn((1, 5))\n    conv(torch.randn(1000), w, "max")\n',
+    "a test": '@pytest.mark.parametrize("mode", ["max", "sum"])\n@pytest.mark.parametrize("n, width", [(1000, 5), (512, 5)])\n'
+    "def main(n, width, mode):\n    conv(torch.randn(n), torch.randn(1, width), mode)\n",
+}
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_shapes_and_constants_that_callers_pass(tmp_path, caller):
+    path = written(tmp_path, "import pytest\n" * ("test" in caller) + NUMBERS + "\n\n" + CALLERS[caller])
+    run = None if caller == "__main__" else lambda m: m.main(*((1000, 5, "max") if caller == "a test" else ()))
+    found = assert_served(path, run)
+    if caller == "a test":
+        assert {spec.constexprs["MODE"] for spec in found.launches} == {"max", "sum"}
+
+
+def test_comparisons_in_the_kernel_beat_the_name_of_a_constant(tmp_path):
+    spec = derived(written(tmp_path, NUMBERS)).launches[0]
+    assert spec.constexprs["WIDTH"] == 5 and spec.constexprs["MODE"] == "sum"
+
+
+def test_a_size_that_is_made_up_is_not_called_computed(tmp_path):
+    text = """
+@triton.jit
+def k(x, y, n, B: tl.constexpr, C: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(y + i, tl.load(x + i, mask=i < n) * C)
+
+
+def run(x):
+    k[(1,)](x, torch.empty_like(x), x.numel(), B=triton.next_power_of_2(x.shape[0]), C=2 * 3)
+"""
+    rows = {row.name: row for row in derived(written(tmp_path, text)).rows}
+    assert "made-up" in rows["B"].why and rows["B"].confidence == "name"
+    assert rows["C"].confidence == "read" and rows["n"].confidence == "computed"
+
+
+def test_torch_that_is_imported_inside_of_a_function(tmp_path):
+    text = """
+@triton.jit
+def k(x, y, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+
+def run(x):
+    import torch as t
+    from torch import float32
+
+    y = t.empty(x.shape, dtype=float32)
+    k[(1,)](x, y, 100, BLOCK=128)
+"""
+    path = written(tmp_path, text.replace("import torch\n", ""))
+    assert_served(path, lambda m: m.run(m.torch.empty(100, dtype=m.torch.bfloat16)))
+
+
+FORMS = """
+@triton.jit
+def k(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+
+
+@triton.jit
+def other(x, y, n, BLOCK: tl.constexpr):
+    tl.store(y + tl.arange(0, BLOCK), tl.load(x + tl.arange(0, BLOCK)) + n)
+
+
+class Group:
+    doubled, moved = k, other
+
+
+KERNELS = {"twice": k, "other": other}
+MORE = {}
+MORE["k"] = k
+
+
+def run(x, fast=True):
+    y = torch.empty(x.shape, dtype=torch.float16)
+    n = x.numel()
+    grid = (triton.cdiv(n, 512),)
+    LAUNCH
+    return y
+
+
+def main():
+    run(torch.empty(1000, dtype=torch.float16))
+"""
+
+
+@pytest.mark.parametrize(
+    "launch",
+    ["torch.library.wrap_triton(k)[grid](x, y, n, BLOCK=512, num_warps=8)",
+     "launch = k[grid]; launch(x, y, n, BLOCK=512, num_warps=8)",
+     "functools.partial(k[grid], x, y, num_warps=8)(n, BLOCK=512)",
+     "launch = functools.partial(k[grid], x, BLOCK=64, num_warps=8); launch(y, n, BLOCK=512)",
+     "functools.partial(k[grid], x)(*(y, n), **{'BLOCK': 512, 'num_warps': 8})",
+     "KERNELS['twice'][grid](x, y, n, BLOCK=512, num_warps=8)", "kernel = MORE['k']; kernel[grid](x, y, n, 512, num_warps=8)",
+     "kernel = KERNELS.get('twice'); kernel[grid](x, y, n, 512, num_warps=8)", "getattr(Group, 'doubled')[grid](x, y, n, 512, num_warps=8)",
+     "(k if fast else other)[grid](x, y, n, 512, num_warps=8)", "k.run(x, y, n, 512, grid=grid, warmup=False, num_warps=8)",
+     "alias = k\n    alias[grid](x, y, n, 512, num_warps=8)"],
+)  # fmt: skip
+def test_forms_of_launches(tmp_path, launch):
+    text = "import functools\n" + FORMS.replace("LAUNCH", launch)
+    assert_served(written(tmp_path, text), lambda m: m.main())
+
+
+@pytest.mark.parametrize(
+    "launch", ["KERNELS['other'][grid](x, y, n, 64)", "print(k, grid)", "alias = other; alias[grid](x, y, n, 64)"]
+)
+def test_what_launches_another_kernel_is_no_launch(tmp_path, launch):
+    found = derived(written(tmp_path, FORMS.replace("LAUNCH", launch)))
+    assert found.launches[0].constexprs["BLOCK"] == 1024 and not any("line" in row.why for row in found.rows)
+
+
+@pytest.mark.parametrize(
+    "flag, passed, expected",
+    [('a["eps"] > 0.0', "eps", {True, False}), ('a["eps"] != 0', "eps", {True, False}), ('a["eps"] > 0.0', "0.0", {False}),
+     ('a["n"] % a["BLOCK"] == 0', "eps", {True, False}), ('a["n"] > 0 and a["eps"] < 0', "eps", {True, False})],
+)  # fmt: skip
+def test_both_values_of_a_flag_that_a_heuristic_gives(tmp_path, flag, passed, expected):
+    text = f"""
+@triton.heuristics({{"FLAG": lambda a: {flag}}})
+@triton.jit
+def k(x, y, n, eps, BLOCK: tl.constexpr, FLAG: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + i, mask=i < n, other=0.0)
+    if FLAG:
+        v = v * (1 - eps) + eps
+    tl.store(y + i, v, mask=i < n)
+
+
+def run(x: torch.Tensor, eps: float = 0.0):
+    y = torch.empty_like(x)
+    k[(triton.cdiv(x.numel(), 256),)](x, y, x.numel(), {passed}, BLOCK=256)
+    return y
+"""
+    assert {spec.constexprs["FLAG"] for spec in derived(written(tmp_path, text)).launches} == expected
+
+
+STORED = """
+@triton.jit
+def k(q, s, w, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = (tl.load(q + i // 4) >> ((i % 4) * 8)) & 0xFF
+    f = tl.load(s + i // 32)
+    tl.store(w + i, VALUE)
+"""
+
+
+@pytest.mark.parametrize(
+    "value, kind",
+    [("(v - 8) * f.to(tl.float32)", "*fp32"), ("v - 8", "*i32"), ("f.to(tl.float16)", "*fp16"), ("f > 0", "*u1"),
+     ("(v * f).to(tl.bfloat16)", "*bf16"), ("v.to(tl.int8)", "*i8"), ("f * f", "*bf16")],
+)  # fmt: skip
+def test_results_have_the_type_that_is_stored_and_the_table_says_so(tmp_path, value, kind):
+    found = derived(written(tmp_path, STORED.replace("VALUE", value)))
+    assert found.launches[0].signature["w"] == kind
+    (row,) = (row for row in found.rows if row.name == "w")
+    assert "q is stored" not in row.why and ("fp32 values" not in row.why or kind == "*fp32")
+
+
+@pytest.mark.parametrize(
+    "target, kind", [("gfx942", "*fp8e4b8"), ("gfx950", "*fp8e4nv"), ("gfx1200", "*fp8e4nv"), ("gfx1100", "*fp8e4nv")]
+)
+def test_fp8_is_the_format_of_the_target(tmp_path, target, kind):
+    text = """
+@triton.jit
+def fp8_product(a, b, c, B: tl.constexpr):
+    at = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
+    tl.store(c + at, tl.dot(tl.load(a + at), tl.load(b + at)))
+"""
+    found = derived(written(tmp_path, text), "fp8_product", target).launches[0].signature
+    assert (found["a"], found["b"], found["c"]) == (kind, kind, "*fp32")
+
+
+SIZES = """
+@triton.jit
+def k(x, z, H, W, scale, B: tl.constexpr):
+    b = tl.program_id(0) * B + tl.arange(0, B)
+    for j in range(0, H):
+        for l in range(0, W):
+            tl.store(z + b * H * W + j * W + l, tl.load(x + b * H * W + j * W + l) * scale)
+
+
+def run(x, scale=0.25):
+    z = torch.empty_like(x)
+    k[(x.shape[0] // 4,)](x, z, SIZES, scale, B=4)
+"""
+
+
+@pytest.mark.parametrize("sizes", ["8, 6", "x.shape[1], x.size(2)"])
+def test_launches_hold_the_sizes_and_the_grid_of_the_file(tmp_path, sizes):
+    text = SIZES.replace("SIZES", sizes) + "\n\ndef main():\n    run(torch.randn(12, 8, 6))\n"
+    path = written(tmp_path, text)
+    (real,) = launched(path, lambda m: m.main())
+    (spec,) = derived(path).launches
+    assert spec.grid == real.grid and (spec.values["H"], spec.values["W"], spec.values["scale"]) == (8, 6, 0.25)
+    assert spec.values["x"]["tensor"]["shape"] == real.values["x"]["tensor"]["shape"]
+    assert spec.values["z"]["tensor"]["stride"] == real.values["z"]["tensor"]["stride"]
+    (unknown,) = derived(written(tmp_path, SIZES.replace("SIZES", sizes))).launches
+    assert unknown.grid == () and unknown.values == ({"H": 8, "W": 6} if "8" in sizes else {}) | {"scale": 0.25}
+
+
+@pytest.mark.parametrize("host", [True, False])
+@pytest.mark.parametrize("bounds", ["0, K // BK", "0, tl.cdiv(K, BK)", "0, K, BK", "0, tiles"])
+def test_sizes_that_are_made_up_are_several_tiles(tmp_path, host, bounds):
+    text = f"""
+@triton.jit
+def k(a, b, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rm, rn, rk = tl.arange(0, BM)[:, None], tl.arange(0, BN)[None, :], tl.arange(0, BK)
+    tiles = tl.cdiv(K, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for i in range({bounds}):
+        acc += tl.dot(tl.load(a + rm * K + rk[None, :]), tl.load(b + rk[:, None] * N + rn))
+    tl.store(c + rm * N + rn, acc)
+"""
+    if host:
+        text += """
+
+def run(a, b):
+    M, K = a.shape
+    N = b.shape[1]
+    k[(M // 128, N // 128)](a, b, torch.empty((M, N), dtype=torch.float32), M, N, K, BM=128, BN=128, BK=128)
+"""
+    constants = derived(written(tmp_path, text)).launches[0].constexprs
+    assert constants["K"] >= 3 * constants["BK"] and constants["K"] % constants["BK"] == 0
+    assert not host or constants["BK"] == 128
+
+
+def test_a_launch_of_the_file_that_is_refused_is_not_replaced_without_a_word(tmp_path):
+    text = """
+@triton.jit
+def k(x, y, n, BLOCK: tl.constexpr, LOG: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + i, mask=i < n)
+    if LOG:
+        v = missing.log(v)
+    tl.store(y + i, v, mask=i < n)
+
+
+def run(x):
+    k[(1,)](x, x, 100, BLOCK=128, LOG=FLAG)
+"""
+    found = derived(written(tmp_path, text.replace("FLAG", "True")))
+    assert any("line 17 is refused" in n and "missing is not defined (line 12)" in n for n in found.notes), found.notes
+    assert not derived(written(tmp_path, text.replace("FLAG", "False"))).notes

@@ -1,0 +1,70 @@
+"""Why no launch of a kernel is accepted: the cause, its line, and what helps against it."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from gluonize.diagnostics import Diagnostic
+from gluonize.read.files.moved_lines import file_line
+from gluonize.read.kernels.load import says_missing
+from gluonize.read.launches.derive.evidence import Evidence
+from gluonize.read.launches.derive.proposal.verdict import Verdict
+
+_NAMES = 4  # arguments that are named
+_WRAPPED = re.compile(r"""^(?:NameError|AttributeError)\((['"])(.*)\1\)$""")
+_GONE = re.compile(r"(been|was|were) removed|no longer|deprecated|NotImplementedError|has no attribute", re.I)
+CAPTURE = "record its launches with gluonize capture"
+
+
+def not_found(evidence: Evidence, verdict: Verdict | None) -> Diagnostic:
+    """The refusal of a kernel that the front end takes in no launch, by what it said of the one that got furthest."""
+    what = f"{evidence.name}: no launch was found that Triton accepts"
+    message = _plain(verdict.message if verdict is not None else "")
+    home = evidence.loaded.path, evidence.node.lineno, evidence.node.col_offset + 1
+    place = _place(evidence, verdict) or home
+    for (_, name), known in evidence.loaded.unresolved.items():
+        if says_missing(message, name) and "NameError" not in known.why:
+            return Diagnostic("spec-not-found", what, *place, known.why or message, known.help)
+    if "is not defined" in message:
+        help = "no value of an argument helps: define the name in the file, or import it from a module that can be read"
+    elif _GONE.search(message):
+        help = "no value of an argument helps: this version of Triton does not have it"
+    else:
+        help = f"give values with --set{_named(evidence, verdict)}, or {CAPTURE}"
+    return Diagnostic("spec-not-found", what, *place, message, help)
+
+
+def _plain(message: str) -> str:
+    """The first line of what the front end says, without the name of Python's error around it."""
+    first = message.strip().splitlines()[0] if message.strip() else ""
+    found = _WRAPPED.match(first)
+    return found[2].replace("\\'", "'") if found else first
+
+
+def _place(evidence: Evidence, verdict: Verdict | None) -> tuple[str, int, int] | None:
+    """Where in which file the front end stops: lines of functions are counted from their own first one."""
+    if verdict is None or verdict.place is None:
+        return None
+    source, (_, line, column, *_) = verdict.place
+    for fn in (evidence.loaded.fn, *(helper.value for helper in evidence.loaded.helpers)):
+        if fn.src == source:
+            return fn.file_name or evidence.loaded.path, file_line(fn, line), column + 1
+    return None
+
+
+def _named(evidence: Evidence, verdict: Verdict | None) -> str:
+    """The arguments that the value at the place comes from, as examples of what to set."""
+    if verdict is None or verdict.place is None or verdict.place[0] not in evidence.flow.functions:
+        return ""
+    function, (kind, *key) = evidence.flow.functions[verdict.place[0]], verdict.place[1]
+    found = [
+        origin.name
+        for node in ast.walk(function.node)
+        if hasattr(node, "lineno") and [node.lineno, node.col_offset, node.end_lineno, node.end_col_offset] == key
+        for inner in ast.walk(node)
+        for origin in sorted(evidence.flow.of(inner).origins, key=lambda origin: origin.name)
+        if origin.name in evidence.parameters
+    ]
+    names = list(dict.fromkeys(found))[:_NAMES]
+    return f" (it comes from {', '.join(names)})" if names else ""
