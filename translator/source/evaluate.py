@@ -14,6 +14,7 @@ from typing import Any
 import triton.language as tl
 from triton.runtime.driver import DriverConfig
 
+from translator.source.effects import CONTAINERS
 from translator.source.static_calls import Calls
 from translator.source.host_values import (
     ASKS_FOR_DEVICE,
@@ -33,6 +34,10 @@ _BINARY = {
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift,
     ast.RShift: operator.rshift, ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.BitAnd: operator.and_,
     ast.MatMult: operator.matmul,
+}  # fmt: skip
+_IN_PLACE = {
+    ast.Add: operator.iadd, ast.Mult: operator.imul, ast.BitOr: operator.ior, ast.BitXor: operator.ixor,
+    ast.BitAnd: operator.iand, ast.Sub: operator.isub,
 }  # fmt: skip
 _UNARY = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}
 _COMPARE = {
@@ -54,8 +59,12 @@ class Evaluator:
 
     # --- expressions
 
-    def evaluate(self, node: ast.expr, scope: Scope | Frame, before: int | None = None) -> Any:
+    def evaluate(self, node: ast.expr, scope: Scope | Frame, before: float | None = None) -> Any:
         """The value of an expression. Raises: Undetermined or Raised, with the place of the innermost cause."""
+        effects = self.program.effects
+        if not effects.running:
+            with effects.body():  # nothing that is there already is changed by it
+                return self.evaluate(node, scope, before)
         self.steps += 1
         if self.steps > _MAX_STEPS:
             raise Undetermined("evaluating it takes too long", scope.place(node))
@@ -63,7 +72,7 @@ class Evaluator:
         if method is None:
             raise Undetermined(f"a {type(node).__name__} expression is not evaluated statically", scope.place(node))
         try:
-            return method(node, scope, before)
+            return effects.check(method(node, scope, before))
         except (Undetermined, Raised) as error:
             if error.place is None:
                 error.place = scope.place(node)
@@ -71,7 +80,7 @@ class Evaluator:
         except RecursionError:
             raise Undetermined("it is nested too deeply", scope.place(node)) from None
 
-    def truth(self, node: ast.expr, scope: Scope | Frame, before: int | None = None) -> bool:
+    def truth(self, node: ast.expr, scope: Scope | Frame, before: float | None = None) -> bool:
         return self.true(self.evaluate(node, scope, before), scope.place(node))
 
     def true(self, value: Any, place: Place) -> bool:
@@ -116,10 +125,11 @@ class Evaluator:
         return tuple(self.items(node.elts, scope, before))
 
     def _List(self, node, scope, before):
-        return self.items(node.elts, scope, before)
+        return self.program.effects.made(self.items(node.elts, scope, before))
 
     def _Set(self, node, scope, before):
-        return self.guarded(set, self.items(node.elts, scope, before), place=scope.place(node))
+        made = self.guarded(set, self.items(node.elts, scope, before), place=scope.place(node))
+        return self.program.effects.made(made)
 
     def items(self, nodes, scope, before) -> list:
         out = []
@@ -138,7 +148,7 @@ class Evaluator:
             else:
                 name = self.evaluate(key, scope, before)
                 self.guarded(out.__setitem__, name, self.evaluate(value, scope, before), place=scope.place(key))
-        return out
+        return self.program.effects.made(out)
 
     def _BinOp(self, node, scope, before):
         left, right = self.evaluate(node.left, scope, before), self.evaluate(node.right, scope, before)
@@ -156,7 +166,16 @@ class Evaluator:
             counts = [side for side in (left, right) if isinstance(side, int)]
             if sizes and counts and sizes[0] * counts[0] > _MAX_ITEMS:
                 raise Undetermined("the sequence is too long", place)
-        return self.guarded(_BINARY[type(op)], left, right, place=place)
+        return self.program.effects.made(self.guarded(_BINARY[type(op)], left, right, place=place))
+
+    def in_place(self, op: ast.operator, left: Any, right: Any, place: Place) -> Any:
+        """What `left op= right` binds: a container is changed, and stays itself."""
+        if not isinstance(left, CONTAINERS):
+            return self.binary(op, left, right, place)
+        self.known(right, place)
+        if (change := _IN_PLACE.get(type(op))) is None:
+            raise Undetermined("a value is changed after it was made", place)
+        return self.guarded(change, self.program.effects.changeable(left, place), right, place=place)
 
     def known(self, value: Any, place: Place) -> Any:
         if isinstance(value, HostName):
@@ -279,33 +298,65 @@ class Evaluator:
         return self.guarded(format, conversion(value), spec, place=place)
 
     def _Lambda(self, node, scope, before):
-        return UserFunction(node, scope)
+        return UserFunction(node, scope, held=self.defaults(node.args, scope))
+
+    def defaults(self, spec: ast.arguments, scope: Scope | Frame) -> dict[int, Any]:
+        """The defaults of a function that is defined now, or was, by their expressions; why one has no value in its place."""
+        held = {}
+        for default in [*spec.defaults, *spec.kw_defaults]:
+            if default is None or isinstance(default, ast.Constant):
+                continue
+            if id(default) in scope.defaults:
+                held[id(default)] = scope.defaults[id(default)]
+                continue
+            try:
+                held[id(default)] = self.evaluate(default, scope)
+            except (Undetermined, Raised) as error:
+                held[id(default)] = error
+        return held
+
+    def default(self, node: ast.expr, held: dict[int, Any], scope: Scope | Frame) -> Any:
+        """The value of one of them. Raises: Undetermined, Raised."""
+        if id(node) not in held:
+            return self.evaluate(node, scope)
+        value = held[id(node)]
+        if isinstance(value, (Undetermined, Raised)):
+            raise value
+        return self.program.effects.check(value)
 
     def _NamedExpr(self, node, scope, before):
         value = self.evaluate(node.value, scope, before)
-        if isinstance(scope, Frame):
-            scope.locals[node.target.id] = value
+        home = scope
+        while isinstance(home, Frame) and home.is_comprehension:
+            home = home.outer
+        if isinstance(home, Frame):
+            home.locals[node.target.id] = value
+        elif home.now is not None:
+            home.overlay[node.target.id] = value
         return value
 
     # --- comprehensions
 
     def _ListComp(self, node, scope, before):
-        return self._comprehension(node, scope, before, lambda frame: self.evaluate(node.elt, frame))
+        out = self._comprehension(node, scope, before, lambda frame: self.evaluate(node.elt, frame))
+        return self.program.effects.made(out)
 
     def _GeneratorExp(self, node, scope, before):
         return self._ListComp(node, scope, before)
 
     def _SetComp(self, node, scope, before):
-        return self.guarded(set, self._ListComp(node, scope, before), place=scope.place(node))
+        made = self.guarded(set, self._ListComp(node, scope, before), place=scope.place(node))
+        return self.program.effects.made(made)
 
     def _DictComp(self, node, scope, before):
         def pair(frame):
             return self.evaluate(node.key, frame), self.evaluate(node.value, frame)
 
-        return self.guarded(dict, self._comprehension(node, scope, before, pair), place=scope.place(node))
+        made = self.guarded(dict, self._comprehension(node, scope, before, pair), place=scope.place(node))
+        return self.program.effects.made(made)
 
     def _comprehension(self, node, scope, before, result) -> list:
-        frame = Frame(scope, scope.path, scope.module, scope.qualname)
+        frame = Frame(scope, scope.path, scope.module, scope.qualname, is_comprehension=True)
         out: list = []
 
         def descend(depth: int) -> None:
@@ -324,6 +375,7 @@ class Evaluator:
 
     def iterate(self, value: Any, place: Place) -> list:
         """The items of a finite, plain iterable."""
+        self.program.effects.check(value)
         if isinstance(value, type) and hasattr(value, "__members__"):
             return list(value)
         plain = (str, bytes, tuple, list, dict, set, frozenset, range, zip, enumerate, map, reversed, filter, tl.tuple)

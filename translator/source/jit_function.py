@@ -23,10 +23,12 @@ from triton.language import core
 from triton.runtime.jit import JITCallable, JITFunction
 
 from translator.diagnostics import Diagnostic
+from translator.source.effects import parts
 from translator.source.evaluation import Evaluation
 from translator.source.host_placeholder import host_placeholder, only_dtypes
 from translator.source.host_objects import LookedThrough, UserClass, UserFunction, record_class, record_fields
 from translator.source.host_values import HostName
+from translator.source.late_binding import check_late
 from translator.source.reached import (
     Reached,
     all_arguments,
@@ -52,6 +54,7 @@ class JitBuilder:
         self.reached: list[Reached] = []
         self.unresolved: dict[tuple[str, str], Diagnostic] = {}
         self._pending: list[tuple[ast.AST, Scope | Frame, str, bool]] = []
+        self._kept: dict[int, tuple[Any, tuple[ast.AST, Scope | Frame, str, bool]]] = {}  # built, and not asked for yet
         self._filling = False
         self.definitions: list[tuple[ast.AST, Scope | Frame]] = []  # kept: `built` knows them by id
 
@@ -59,7 +62,7 @@ class JitBuilder:
 
     def define(self, node: ast.FunctionDef, scope: Scope | Frame) -> Any:
         """What `def` gives its name once its decorators have been applied, as far as they are understood."""
-        value: Any = UserFunction(node, scope)
+        value: Any = UserFunction(node, scope, held=self.evaluator.defaults(node.args, scope))
         before = scope.bindings.positions.get(id(node)) if isinstance(scope, Scope) else None
         for decorator in reversed(node.decorator_list):
             place = scope.place(decorator)
@@ -101,17 +104,29 @@ class JitBuilder:
         key = id(node), id(scope)
         if key in self.built:
             return self.built[key]
-        fn = self._bare_function(node, scope, function.qualname)
+        fn = self._bare_function(node, scope, function.qualname, function.held)
         try:
             result = maker(fn)
         except (TypeError, ValueError, AttributeError, OSError) as error:
             raise Raised(error, scope.place(node)) from None
         self.built[key] = result
         self.definitions.append((node, scope))
-        self._pending.append((node, scope, f"{scope.module}:{function.qualname}", python))
+        self._kept[id(result)] = result, (node, scope, f"{scope.module}:{function.qualname}", python)
         return result
 
-    def _bare_function(self, node: ast.FunctionDef, scope: Scope | Frame, qualname: str) -> FunctionType:
+    def want(self, value: Any) -> None:
+        """Have `fill` give a function, or those in a value, the names that it mentions."""
+        for part in parts(value):
+            inner = part.value if isinstance(part, core.constexpr) else part
+            for found in (part, inner):
+                if (kept := self._kept.pop(id(found), None)) is not None:
+                    self._pending.append(kept[1])
+            if inner is not part and isinstance(inner, (tuple, list, dict)):
+                self.want(inner)
+
+    def _bare_function(
+        self, node: ast.FunctionDef, scope: Scope | Frame, qualname: str, held: dict[int, Any]
+    ) -> FunctionType:
         """The Python function of a `def`, with its defaults and annotations evaluated statically."""
         spec = node.args
         plain = [ast.arg(arg.arg, None, lineno=arg.lineno, col_offset=arg.col_offset) for arg in all_arguments(spec)]
@@ -139,17 +154,19 @@ class JitBuilder:
         if hidden is not _ABSENT:
             namespace[node.name] = hidden
         fn.__qualname__ = qualname
-        fn.__defaults__ = tuple(self._default(value, scope) for value in spec.defaults) or None
+        fn.__defaults__ = tuple(self._default(value, scope, held) for value in spec.defaults) or None
         kwonly = zip(spec.kwonlyargs, spec.kw_defaults)
-        fn.__kwdefaults__ = {arg.arg: self._default(value, scope) for arg, value in kwonly if value is not None} or None
+        fn.__kwdefaults__ = {
+            arg.arg: self._default(value, scope, held) for arg, value in kwonly if value is not None
+        } or None
         fn.__annotations__ = {
             a.arg: self._annotation(a.annotation, scope) for a in all_arguments(spec) if a.annotation is not None
         }
         return fn
 
-    def _default(self, node: ast.expr, scope: Scope | Frame) -> Any:
+    def _default(self, node: ast.expr, scope: Scope | Frame, held: dict[int, Any]) -> Any:
         try:
-            return self.evaluator.evaluate(node, scope)
+            return self.evaluator.program.effects.check_deep(self.evaluator.default(node, held, scope))
         except NoValue as error:
             return UnresolvedDefault(ast.unparse(node), self._diagnostic(ast.unparse(node), scope.place(node), error))
 
@@ -260,7 +277,9 @@ class JitBuilder:
             if name in _MODULE_NAMES:
                 continue
             try:
-                value = scope.lookup(name)
+                value = self.program.effects.check_deep(scope.lookup(name))
+                if isinstance(scope, Scope):
+                    check_late(scope, name, value)
             except NoValue as error:
                 if name not in in_body:  # Triton evaluates defaults even when the launch gives the value
                     namespace[name] = UnresolvedDefault(name, self._diagnostic(name, scope.place(first), error))
@@ -287,6 +306,7 @@ class JitBuilder:
                 self._miss(name, scope.place(first), Undetermined(refusal))
             else:
                 namespace[name] = value
+                self.want(value)
                 self._record(user, name, value, scope)
 
     def _fill_module(self, module: Scope, chains: list[ast.Attribute], scope: Scope | Frame, user: str) -> None:
@@ -296,7 +316,8 @@ class JitBuilder:
             dotted = ast.unparse(node)
             for part in dotted_parts(node)[1:]:
                 try:
-                    value = self.program.member(current, part)
+                    value = self.program.effects.check_deep(self.program.member(current, part))
+                    check_late(current, part, value)
                 except NoValue as error:
                     self._miss(dotted, scope.place(node), error)
                     break
@@ -305,6 +326,7 @@ class JitBuilder:
                     break
                 current.namespace.__dict__[part] = value.namespace if isinstance(value, Scope) else value
                 if not isinstance(value, Scope):
+                    self.want(value)
                     self._record(user, dotted, value, current, part)
                     break
                 current = value

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from translator.source.bindings import Binding, Guard, index_bindings
+from translator.source.effects import Effects
 from translator.source.modules_by_path import LoadedModules
 from translator.source.unresolved import NoValue, Place, Raised, Undetermined
 
@@ -23,11 +24,27 @@ class ProgramOfScope(Protocol):
 
     overrides: dict[str, Any]
     loaded: LoadedModules
+    effects: Effects
+
+    @property
+    def evaluator(self) -> Any: ...
+    def spoil_changed(self, node: ast.AST, scope: Scope | Frame, reason: str, place: Place) -> None: ...
+
+    environment: dict[str, str]
+    entry: str
+    imported_files: tuple[str, ...]
+    files_around: dict[str, tuple[str, ...]]
+
+    def set_environment(self, name: str, value: str, place: Place) -> None: ...
+    def check_others(self, scope: Scope, name: str, value: Any) -> None: ...
+    def run_body(self, scope: Scope) -> Any: ...
+    def collect(self) -> list[str]: ...
+    def collected(self) -> list[str]: ...
 
     def note(self, text: str) -> None: ...
     def override(self, key: str) -> Any: ...
-    def evaluate(self, node: ast.expr, scope: Scope | Frame, before: int | None = None) -> Any: ...
-    def truth(self, node: ast.expr, scope: Scope | Frame, before: int | None = None) -> bool: ...
+    def evaluate(self, node: ast.expr, scope: Scope | Frame, before: float | None = None) -> Any: ...
+    def truth(self, node: ast.expr, scope: Scope | Frame, before: float | None = None) -> bool: ...
     def bind(self, binding: Binding, scope: Scope) -> Any: ...
     def member(self, scope: Scope, name: str) -> Any: ...
     def import_module(self, name: str) -> Any: ...
@@ -56,14 +73,21 @@ class Scope:
         self.bindings = index_bindings(body, parameters)
         self.namespace = ModuleType(module)
         self.namespace.__file__ = path
-        self._values: dict[int, Any] = {}
+        self._values: dict[Any, Any] = {}
+        self._notes: dict[Any, list[str]] = {}
         self._outcomes: dict[int, Any] = {}
+        self._failed: dict[int, float] = {}
         self._inner: dict[int, Scope] = {}
+        self._run: Any = None  # what runs, or has run, the body
+        self.now: float | None = None  # where it is; None before and after
+        self.overlay: dict[str, Any] = {}  # what the statement that runs has bound so far
+        self.called: dict[int, Any] = {}  # what the calls of the body gave when it ran
+        self.defaults: dict[int, Any] = {}  # of the functions that are defined here, by their expressions
 
     def place(self, node: ast.AST) -> Place:
         return Place.of(self.path, node)
 
-    def lookup(self, name: str, before: int | None = None) -> Any:
+    def lookup(self, name: str, before: float | None = None) -> Any:
         """The value of `name` here or in an enclosing scope; only bindings up to position `before` if that is given.
 
         Raises: Undetermined, or Raised(NameError) when nothing binds it.
@@ -82,18 +106,61 @@ class Scope:
         if name == "__file__":
             return self.path
         if hasattr(builtins, name):
+            self.program.effects.check(builtins)
             return getattr(builtins, name)
         raise Raised(NameError(f"name {name!r} is not defined in {self.module}"))
 
-    def own(self, name: str, before: int | None = None) -> Any:
+    def own(self, name: str, before: float | None = None) -> Any:
         """Like `lookup`, in this scope only. Raises KeyError when nothing here binds the name."""
         key = f"{self.module}:{self.qualname + '.' if self.qualname else ''}{name}"
         if key in self.program.overrides:
             return self.program.override(key)
-        return self.value_of(self.select(name, before))
+        self.run()
+        if name in self.overlay:
+            return self.program.effects.check(self.overlay[name])
+        return self.program.effects.check(self.value_of(self.select(name, before)))
 
-    def select(self, name: str, before: int | None = None) -> Binding:
+    def run(self) -> None:
+        """Run the body in order, once: what names hold may depend on all of it."""
+        if self._run is None:
+            self._run = self.program.run_body(self)
+            self.program.collect()
+            try:
+                self._run.run()
+            finally:
+                self.now = None
+                self.program.collected()
+
+    def right_side(self, node: Any) -> Any:
+        """The value of an assignment, which all its targets share; evaluated once."""
+        key = "value", id(node)
+        if (known := self._values.get(key)) is None:
+            self._values[key] = Undetermined("it depends on itself", self.place(node))
+            try:
+                known = (self.program.evaluate(node.value, self, self.bindings.positions.get(id(node))),)
+            except NoValue as error:
+                known = error
+            self._values[key] = known
+        if isinstance(known, NoValue):
+            raise known
+        return known[0]
+
+    def keep(self, node: ast.AST, name: str, value: Any) -> None:
+        """What a statement has bound a name to while it ran, or why that is not known."""
+        self._values[id(node), name, ()] = value if isinstance(value, NoValue) else (value,)
+
+    def select(self, name: str, before: float | None = None) -> Binding:
         """The binding of `name` that applies. Raises: KeyError when there is none, Undetermined when it cannot be told."""
+        self.run()
+        before = self.now if before is None else before
+        binding = self._selected(name, before)
+        if binding.kind not in ("import", "from", "star", "parameter"):
+            for position, node, names in self.bindings.unknown:
+                if binding.position < position and (before is None or position < before) and names.match(name):
+                    raise Undetermined(f"`{_short(ast.unparse(node))}` may bind {name}", self.place(node))
+        return binding
+
+    def _selected(self, name: str, before: float | None) -> Binding:
         possible: list[tuple[Binding, Guard | None, str]] = []
         for binding in self._candidates(name, before):
             decided = self.holds(binding)
@@ -167,7 +234,7 @@ class Scope:
         except (*NoValue, KeyError, TypeError):
             return None
 
-    def _candidates(self, name: str, before: int | None):
+    def _candidates(self, name: str, before: float | None):
         """The bindings of `name`, last first; star imports count where their module exports the name."""
         own = self.bindings.by_name.get(name, [])
         if not self.bindings.stars:
@@ -187,30 +254,47 @@ class Scope:
 
     def holds(self, binding: Binding) -> Any:
         """True, False, or (guard, reason) when it cannot be told."""
+        self.run()
+        if binding.kind == "run" and (id(binding.node), binding.name, ()) not in self._values:
+            return False
         unknown = None
         for guard in binding.guards:
-            outcome = self._guard(guard)
+            outcome = self._guard(guard, binding)
             if outcome is False:
                 return False
             if outcome is not True and unknown is None:
                 unknown = (guard, outcome)
         return True if unknown is None else unknown
 
-    def _guard(self, guard: Guard) -> Any:
+    def outcome(self, node: ast.If | ast.Try) -> tuple[str, str]:
+        """The branch of a statement that runs, "" where it cannot be told, and the reason."""
+        known = self._outcomes.get(id(node))
+        if known is _EVALUATING:
+            return "", "its condition depends on itself"
+        if known is None:
+            self._outcomes[id(node)] = _EVALUATING
+            self.program.collect()
+            try:
+                known = self._if(node) if isinstance(node, ast.If) else self._try(node)
+            finally:
+                self._notes[id(node)] = self.program.collected()
+            self._outcomes[id(node)] = known
+        for note in self._notes.get(id(node), ()):
+            self.program.note(note)
+        return known
+
+    def _guard(self, guard: Guard, binding: Binding) -> Any:
         """True, False, or the reason why it cannot be told."""
-        outcome = self._outcomes.get(id(guard.node))
-        if outcome is None:
-            self._outcomes[id(guard.node)] = _EVALUATING
-            outcome = self._if(guard.node) if isinstance(guard.node, ast.If) else self._try(guard.node)
-            self._outcomes[id(guard.node)] = outcome
-        if outcome is _EVALUATING:
-            return "its condition depends on itself"
-        branch, reason = outcome
+        branch, reason = self.outcome(guard.node)
         if not branch:
             return reason
-        return guard.branch == branch or (
-            branch == "body" and guard.branch == "else" and isinstance(guard.node, ast.Try)
-        )
+        if guard.branch == branch:
+            return True
+        if not isinstance(guard.node, ast.Try) or branch == "then":
+            return False
+        if guard.branch == "body" and branch.startswith("except"):  # what was bound before it raised
+            return binding.position <= self._failed.get(id(guard.node), 0)
+        return branch == "body" and guard.branch == "else"
 
     def _if(self, node: ast.If) -> tuple[str, str]:
         try:
@@ -222,7 +306,7 @@ class Scope:
     def _try(self, node: ast.Try) -> tuple[str, str]:
         """Which branch of a try statement runs: its imports and assignments are tried, statically."""
         try:
-            self._attempt(node.body)
+            self._attempt(node)
         except Raised as error:
             for number, handler in enumerate(node.handlers):
                 if catches(handler.type, error.error):
@@ -232,39 +316,54 @@ class Scope:
             return "", error.reason
         return "body", ""
 
-    def _attempt(self, body: list[ast.stmt]) -> None:
-        for statement in body:
-            position = self.bindings.positions.get(id(statement))
+    def _attempt(self, node: ast.Try) -> None:
+        for statement in node.body:
+            self._failed[id(node)] = self.bindings.positions.get(id(statement), 0)
             if isinstance(statement, (ast.Import, ast.ImportFrom)):
-                self.program.attempt_import(statement, self)
-            elif (
-                isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr))
-                and statement.value is not None
-            ):
-                self.program.evaluate(statement.value, self, position)
+                saved, self.now = self.now, self.bindings.positions.get(id(statement), self.now)
+                try:
+                    self.program.attempt_import(statement, self)
+                finally:
+                    self.now = saved
             elif isinstance(statement, ast.Raise):
                 raise Raised(RuntimeError("raise statement"), self.place(statement))
+            elif not isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+                self._run.statement(statement)
 
     def value_of(self, binding: Binding) -> Any:
         """The value a binding gives; evaluated once."""
         key = id(binding.node), binding.name, binding.path
-        known = self._values.get(key)  # type: ignore[call-overload]
+        known = self._values.get(key)
         if known is _EVALUATING:
             raise Undetermined(f"{binding.name} depends on itself", self.place(binding.node))
+        if known is None:
+            known = self._evaluated(key, binding)
+        for note in self._notes.get(key, ()):
+            self.program.note(note)
         if isinstance(known, NoValue):
             raise known
-        if known is not None:
-            return known[0]
-        self._values[key] = _EVALUATING  # type: ignore[index]
+        return known[0]
+
+    def _evaluated(self, key: Any, binding: Binding) -> Any:
+        """The value of a binding, evaluated where it stands, in a tuple; or why it has none."""
+        self._values[key] = _EVALUATING
+        saved, self.now = self.now, self.bindings.positions.get(id(binding.node), self.now)
+        self.program.collect()
         try:
             value = self.program.bind(binding, self)
+            if hasattr(type(value), "__next__"):
+                raise Undetermined(
+                    "an iterator is kept, which is used up by what runs in between", self.place(binding.node)
+                )
+            self._values[key] = (value,)
         except NoValue as error:
             if error.place is None:
                 error.place = self.place(binding.node)
-            self._values[key] = error  # type: ignore[index]
-            raise
-        self._values[key] = (value,)  # type: ignore[index]
-        return value
+            self._values[key] = error
+        finally:
+            self.now = saved
+            self._notes[key] = self.program.collected()
+        return self._values[key]
 
     def inside(self, node: ast.AST) -> Scope:
         """The body of a function or class that is defined here."""
@@ -286,19 +385,24 @@ class Scope:
 class Frame:
     """The local names of a host function while it is interpreted; `scope` is where it was defined."""
 
-    def __init__(self, scope: Scope | Frame, path: str, module: str, qualname: str):
+    is_body = False  # of a module or class, whose own names its locals are
+
+    def __init__(self, scope: Scope | Frame, path: str, module: str, qualname: str, is_comprehension: bool = False):
+        self.is_comprehension = is_comprehension
         self.outer, self.path, self.module, self.qualname = scope, path, module, qualname
         self.program: ProgramOfScope = scope.program
         self.locals: dict[str, Any] = {}
+        self.globals: set[str] = set()
+        self.defaults: dict[int, Any] = {}
         self.namespace = ModuleType(module)
         self.namespace.__file__ = path
 
     def place(self, node: ast.AST) -> Place:
         return Place.of(self.path, node)
 
-    def lookup(self, name: str, before: int | None = None) -> Any:
-        if name in self.locals:
-            return self.locals[name]
+    def lookup(self, name: str, before: float | None = None) -> Any:
+        if name in self.locals and name not in self.globals:
+            return self.program.effects.check(self.locals[name])
         outer: Scope | Frame | None = self.outer
         while isinstance(outer, Scope) and outer.kind == "class":
             outer = outer.parent
