@@ -26,7 +26,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from bench.second_reader_child import described
 from translator.diagnostics import TranslationError
-from translator.source.jit_function import UnresolvedDefault
+from translator.source.unresolved_names import UnresolvedDefault
 from translator.source.kernels import list_kernels
 from translator.source.load import load_kernel
 

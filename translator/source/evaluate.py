@@ -14,7 +14,9 @@ from typing import Any
 import triton.language as tl
 from triton.runtime.driver import DriverConfig
 
+from translator.source.defaults import bound_defaults
 from translator.source.effects import CONTAINERS
+from translator.source.operators import BINARY, COMPARE, IN_PLACE, UNARY
 from translator.source.static_calls import Calls
 from translator.source.host_values import (
     ASKS_FOR_DEVICE,
@@ -29,21 +31,6 @@ from translator.source.jit_function import JitBuilder
 from translator.source.scope import Frame, ProgramOfScope, Scope
 from translator.source.unresolved import Place, Raised, Undetermined
 
-_BINARY = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift, ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.BitAnd: operator.and_,
-    ast.MatMult: operator.matmul,
-}  # fmt: skip
-_IN_PLACE = {
-    ast.Add: operator.iadd, ast.Mult: operator.imul, ast.BitOr: operator.ior, ast.BitXor: operator.ixor,
-    ast.BitAnd: operator.iand, ast.Sub: operator.isub,
-}  # fmt: skip
-_UNARY = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}
-_COMPARE = {
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}  # fmt: skip
 # Limits that keep evaluation fast: nodes evaluated per program, bits of an integer, items of a sequence.
 _MAX_STEPS = 2_000_000
 _MAX_BITS = 4096
@@ -56,8 +43,6 @@ class Evaluator:
         self.calls = Calls(self)
         self.builder = JitBuilder(self)
         self.steps = 0
-
-    # --- expressions
 
     def evaluate(self, node: ast.expr, scope: Scope | Frame, before: float | None = None) -> Any:
         """The value of an expression. Raises: Undetermined or Raised, with the place of the innermost cause."""
@@ -128,8 +113,8 @@ class Evaluator:
         return self.program.effects.made(self.items(node.elts, scope, before))
 
     def _Set(self, node, scope, before):
-        made = self.guarded(set, self.items(node.elts, scope, before), place=scope.place(node))
-        return self.program.effects.made(made)
+        items = self.items(node.elts, scope, before)
+        return self.program.effects.made(self.guarded(set, items, place=scope.place(node)))
 
     def items(self, nodes, scope, before) -> list:
         out = []
@@ -166,14 +151,14 @@ class Evaluator:
             counts = [side for side in (left, right) if isinstance(side, int)]
             if sizes and counts and sizes[0] * counts[0] > _MAX_ITEMS:
                 raise Undetermined("the sequence is too long", place)
-        return self.program.effects.made(self.guarded(_BINARY[type(op)], left, right, place=place))
+        return self.program.effects.made(self.guarded(BINARY[type(op)], left, right, place=place))
 
     def in_place(self, op: ast.operator, left: Any, right: Any, place: Place) -> Any:
         """What `left op= right` binds: a container is changed, and stays itself."""
         if not isinstance(left, CONTAINERS):
             return self.binary(op, left, right, place)
         self.known(right, place)
-        if (change := _IN_PLACE.get(type(op))) is None:
+        if (change := IN_PLACE.get(type(op))) is None:
             raise Undetermined("a value is changed after it was made", place)
         return self.guarded(change, self.program.effects.changeable(left, place), right, place=place)
 
@@ -186,7 +171,7 @@ class Evaluator:
         if isinstance(node.op, ast.Not):
             return not self.truth(node.operand, scope, before)
         operand = self.known(self.evaluate(node.operand, scope, before), scope.place(node))
-        return self.guarded(_UNARY[type(node.op)], operand, place=scope.place(node))
+        return self.guarded(UNARY[type(node.op)], operand, place=scope.place(node))
 
     def _BoolOp(self, node, scope, before):
         """`a and b`: an undetermined operand does not matter when another one decides."""
@@ -254,7 +239,7 @@ class Evaluator:
                 return (left.torch_dtype == right.torch_dtype) == isinstance(op, ast.Eq)
         self.known(left, place)
         self.known(right, place)
-        return self.guarded(_COMPARE[type(op)], left, right, place=place)
+        return self.guarded(COMPARE[type(op)], left, right, place=place)
 
     def _same(self, left: Any, right: Any, place: Place) -> bool:
         for side, other in ((left, right), (right, left)):
@@ -280,10 +265,8 @@ class Evaluator:
         return self.guarded(operator.getitem, value, index, place=place)
 
     def _Slice(self, node, scope, before):
-        bounds = (
-            None if part is None else self.evaluate(part, scope, before) for part in (node.lower, node.upper, node.step)
-        )
-        return slice(*bounds)
+        parts = (node.lower, node.upper, node.step)
+        return slice(*(None if part is None else self.evaluate(part, scope, before) for part in parts))
 
     def _JoinedStr(self, node, scope, before):
         return "".join(str(self.evaluate(part, scope, before)) for part in node.values)
@@ -298,31 +281,7 @@ class Evaluator:
         return self.guarded(format, conversion(value), spec, place=place)
 
     def _Lambda(self, node, scope, before):
-        return UserFunction(node, scope, held=self.defaults(node.args, scope))
-
-    def defaults(self, spec: ast.arguments, scope: Scope | Frame) -> dict[int, Any]:
-        """The defaults of a function that is defined now, or was, by their expressions; why one has no value in its place."""
-        held = {}
-        for default in [*spec.defaults, *spec.kw_defaults]:
-            if default is None or isinstance(default, ast.Constant):
-                continue
-            if id(default) in scope.defaults:
-                held[id(default)] = scope.defaults[id(default)]
-                continue
-            try:
-                held[id(default)] = self.evaluate(default, scope)
-            except (Undetermined, Raised) as error:
-                held[id(default)] = error
-        return held
-
-    def default(self, node: ast.expr, held: dict[int, Any], scope: Scope | Frame) -> Any:
-        """The value of one of them. Raises: Undetermined, Raised."""
-        if id(node) not in held:
-            return self.evaluate(node, scope)
-        value = held[id(node)]
-        if isinstance(value, (Undetermined, Raised)):
-            raise value
-        return self.program.effects.check(value)
+        return UserFunction(node, scope, held=bound_defaults(self, node.args, scope))
 
     def _NamedExpr(self, node, scope, before):
         value = self.evaluate(node.value, scope, before)
@@ -335,14 +294,11 @@ class Evaluator:
             home.overlay[node.target.id] = value
         return value
 
-    # --- comprehensions
-
     def _ListComp(self, node, scope, before):
         out = self._comprehension(node, scope, before, lambda frame: self.evaluate(node.elt, frame))
         return self.program.effects.made(out)
 
-    def _GeneratorExp(self, node, scope, before):
-        return self._ListComp(node, scope, before)
+    _GeneratorExp = _ListComp
 
     def _SetComp(self, node, scope, before):
         made = self.guarded(set, self._ListComp(node, scope, before), place=scope.place(node))
@@ -390,8 +346,6 @@ class Evaluator:
         if isinstance(value, (set, frozenset)):
             return sorted(value, key=repr)  # the order of a set of strings differs from run to run
         return self.guarded(list, value, place=place)
-
-    # --- attributes
 
     def attribute(self, value: Any, name: Any, place: Place) -> Any:
         """`value.name`, or what `getattr` gives for a name that is computed."""

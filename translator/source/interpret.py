@@ -11,11 +11,13 @@ import os
 from typing import Any
 
 from translator.source.aggregates import is_aggregate
+from translator.source.defaults import default_value
 from translator.source.evaluation import Evaluation
 from translator.source.host_values import HostName
 from translator.source.host_objects import UserFunction
 from translator.source.modules_by_path import LoadedModules
-from translator.source.scope import Frame, catches
+from translator.source.binding_kinds import catches
+from translator.source.scope import Frame
 from translator.source.unresolved import Place, Raised, Undetermined
 
 _NOTHING = object()
@@ -78,7 +80,7 @@ class Interpreter:
                 continue
             if name not in defaults:
                 raise Raised(TypeError(f"{function.name}() missing the argument {name!r}"), place)
-            bound[name] = self.evaluator.default(defaults[name], function.held, function.scope)
+            bound[name] = default_value(self.evaluator, defaults[name], function.held, function.scope)
         return bound
 
     def statement(self, node: ast.stmt, frame: Frame) -> None:

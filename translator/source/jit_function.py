@@ -13,7 +13,7 @@ import collections
 import copy
 import enum
 import typing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
@@ -23,6 +23,7 @@ from triton.language import core
 from triton.runtime.jit import JITCallable, JITFunction
 
 from translator.diagnostics import Diagnostic
+from translator.source.defaults import bound_defaults, default_value
 from translator.source.effects import parts
 from translator.source.evaluation import Evaluation
 from translator.source.host_placeholder import host_placeholder, only_dtypes
@@ -38,6 +39,7 @@ from translator.source.reached import (
     names_in_body,
 )
 from translator.source.scope import Frame, Scope
+from translator.source.unresolved_names import UnresolvedDefault, refusal_of
 from translator.source.unresolved import NoValue, Place, Raised, Undetermined
 
 # The arguments of triton.jit that matter to compilation; `repr` and `launch_metadata` are host code.
@@ -62,7 +64,7 @@ class JitBuilder:
 
     def define(self, node: ast.FunctionDef, scope: Scope | Frame) -> Any:
         """What `def` gives its name once its decorators have been applied, as far as they are understood."""
-        value: Any = UserFunction(node, scope, held=self.evaluator.defaults(node.args, scope))
+        value: Any = UserFunction(node, scope, held=bound_defaults(self.evaluator, node.args, scope))
         before = scope.bindings.positions.get(id(node)) if isinstance(scope, Scope) else None
         for decorator in reversed(node.decorator_list):
             place = scope.place(decorator)
@@ -166,7 +168,7 @@ class JitBuilder:
 
     def _default(self, node: ast.expr, scope: Scope | Frame, held: dict[int, Any]) -> Any:
         try:
-            return self.evaluator.program.effects.check_deep(self.evaluator.default(node, held, scope))
+            return self.evaluator.program.effects.check_deep(default_value(self.evaluator, node, held, scope))
         except NoValue as error:
             return UnresolvedDefault(ast.unparse(node), self._diagnostic(ast.unparse(node), scope.place(node), error))
 
@@ -302,7 +304,7 @@ class JitBuilder:
             elif isinstance(value, Scope):
                 namespace[name] = value.namespace
                 self._fill_module(value, chains, scope, user)
-            elif refusal := _refusal(name, value):
+            elif refusal := refusal_of(name, value):
                 self._miss(name, scope.place(first), Undetermined(refusal))
             else:
                 namespace[name] = value
@@ -321,7 +323,7 @@ class JitBuilder:
                 except NoValue as error:
                     self._miss(dotted, scope.place(node), error)
                     break
-                if refusal := _refusal(dotted, value):
+                if refusal := refusal_of(dotted, value):
                     self._miss(dotted, scope.place(node), Undetermined(refusal))
                     break
                 current.namespace.__dict__[part] = value.namespace if isinstance(value, Scope) else value
@@ -375,37 +377,6 @@ def _is_wrapped(value: Any) -> bool:
 
 _ABSENT = object()
 _MODULE_NAMES = frozenset({"__name__", "__file__", "__doc__"})
-
-
-@dataclass(frozen=True)
-class UnresolvedDefault:
-    """Stands for a default argument that has no static value, or what one is computed from; `diagnostic` says why.
-
-    Triton evaluates the expressions of defaults also where a launch gives the value: what they ask of it is another of these.
-    """
-
-    text: str
-    diagnostic: Diagnostic
-
-    def __getattr__(self, name: str) -> UnresolvedDefault:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return UnresolvedDefault(f"{self.text}.{name}", self.diagnostic)
-
-
-def _refusal(name: str, value: Any) -> str:
-    if isinstance(value, UserFunction):
-        return (
-            value.unusable
-            or f"{name} is a host function ({value.scope.path}:{value.node.lineno}); a kernel can call only jit functions"
-        )
-    if isinstance(value, UserClass):
-        return f"{name} is a host class ({value.scope.path}:{value.node.lineno})"
-    if isinstance(value, HostName):
-        return f"{value.dotted} belongs to the host program"
-    if isinstance(value, LookedThrough):
-        return f"{name} is a launch decorator"
-    return ""
 
 
 def _text(decorator: ast.expr) -> str:

@@ -14,7 +14,7 @@ from triton.runtime.jit import JITFunction
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.source.decorators import Decorator, kernel_decorators
-from translator.source.jit_function import UnresolvedDefault
+from translator.source.unresolved_names import UnresolvedDefault
 from translator.source.kernel_lookup import find_kernel
 from translator.source.reached import Reached
 from translator.source.launch_spec import LaunchSpec

@@ -11,6 +11,7 @@ import builtins
 from types import ModuleType
 from typing import Any, Protocol
 
+from translator.source.binding_kinds import catches, imports_triton, is_equal, line_of, only_raises, shortened
 from translator.source.bindings import Binding, Guard, index_bindings
 from translator.source.effects import Effects
 from translator.source.modules_by_path import LoadedModules
@@ -25,22 +26,18 @@ class ProgramOfScope(Protocol):
     overrides: dict[str, Any]
     loaded: LoadedModules
     effects: Effects
-
-    @property
-    def evaluator(self) -> Any: ...
-    def spoil_changed(self, node: ast.AST, scope: Scope | Frame, reason: str, place: Place) -> None: ...
-
-    environment: dict[str, str]
+    evaluator: Any
     entry: str
     imported_files: tuple[str, ...]
     files_around: dict[str, tuple[str, ...]]
+    environment: dict[str, str]
 
+    def spoil_changed(self, node: ast.AST, scope: Scope | Frame, reason: str, place: Place) -> None: ...
     def set_environment(self, name: str, value: str, place: Place) -> None: ...
     def check_others(self, scope: Scope, name: str, value: Any) -> None: ...
     def run_body(self, scope: Scope) -> Any: ...
     def collect(self) -> list[str]: ...
     def collected(self) -> list[str]: ...
-
     def note(self, text: str) -> None: ...
     def override(self, key: str) -> Any: ...
     def evaluate(self, node: ast.expr, scope: Scope | Frame, before: float | None = None) -> Any: ...
@@ -116,9 +113,8 @@ class Scope:
         if key in self.program.overrides:
             return self.program.override(key)
         self.run()
-        if name in self.overlay:
-            return self.program.effects.check(self.overlay[name])
-        return self.program.effects.check(self.value_of(self.select(name, before)))
+        found = self.overlay[name] if name in self.overlay else self.value_of(self.select(name, before))
+        return self.program.effects.check(found)
 
     def run(self) -> None:
         """Run the body in order, once: what names hold may depend on all of it."""
@@ -157,7 +153,7 @@ class Scope:
         if binding.kind not in ("import", "from", "star", "parameter"):
             for position, node, names in self.bindings.unknown:
                 if binding.position < position and (before is None or position < before) and names.match(name):
-                    raise Undetermined(f"`{_short(ast.unparse(node))}` may bind {name}", self.place(node))
+                    raise Undetermined(f"`{shortened(ast.unparse(node))}` may bind {name}", self.place(node))
         return binding
 
     def _selected(self, name: str, before: float | None) -> Binding:
@@ -177,7 +173,7 @@ class Scope:
             return self._agreed(name, possible)
         if guard is not None:
             self.program.note(
-                f"{self.path}:{_line(binding)}: {name} is defined only under the condition at line {guard.node.lineno}, "
+                f"{self.path}:{line_of(binding)}: {name} is defined only under the condition at line {guard.node.lineno}, "
                 f"which is taken to hold ({reason})"
             )
         return binding
@@ -186,16 +182,16 @@ class Scope:
         """The binding to take when several stay possible: they must have the same value, or be the branches of a `try`
         of which only one can be evaluated. Where one imports from Triton and others stand in for it, Triton is there; so is a
         function where the others are functions that only raise. Raises: Undetermined."""
-        imports = [binding for binding, _, _ in possible if _imports_triton(binding)]
+        imports = [binding for binding, _, _ in possible if imports_triton(binding)]
         if len(imports) == 1:
             self.program.note(
-                f"{self.path}:{_line(imports[0])}: {name} is taken to be Triton's, without which there are no kernels"
+                f"{self.path}:{line_of(imports[0])}: {name} is taken to be Triton's, without which there are no kernels"
             )
             return imports[0]
-        real = [binding for binding, _, _ in possible if not _only_raises(binding.node)]
+        real = [binding for binding, _, _ in possible if not only_raises(binding.node)]
         if len(real) == 1:
             self.program.note(
-                f"{self.path}:{_line(real[0])}: {name} is taken to be there; the others that stand in for it only raise an exception"
+                f"{self.path}:{line_of(real[0])}: {name} is taken to be there; the others that stand in for it only raise an exception"
             )
             return real[0]
         values, failures = [], []
@@ -206,7 +202,7 @@ class Scope:
                 failures.append(error)
         _, guard, reason = possible[0]
         first = values[0][0] if values else None
-        same = values and all(type(value) is type(first) and _equal(value, first) for value, _ in values)
+        same = values and all(type(value) is type(first) and is_equal(value, first) for value, _ in values)
         if same and not failures:
             return values[0][1]
         if same and isinstance(guard.node, ast.Try):
@@ -214,11 +210,9 @@ class Scope:
                 f"{self.path}:{guard.node.lineno}: of the branches that define {name}, the one that can be evaluated was taken"
             )
             return values[0][1]
-        lines = ", ".join(str(_line(binding)) for binding, _, _ in reversed(possible))
+        lines = ", ".join(str(line_of(binding)) for binding, _, _ in reversed(possible))
         test = ast.unparse(guard.node.test) if isinstance(guard.node, ast.If) else "the try statement"
-        message = (
-            f"which definition of {name} applies (lines {lines} of {self.path}) depends on `{_short(test)}`: {reason}"
-        )
+        message = f"which definition of {name} applies (lines {lines} of {self.path}) depends on `{shortened(test)}`: {reason}"
         raise Undetermined(message, self.place(guard.node))
 
     def defines(self, name: str) -> bool:
@@ -320,11 +314,7 @@ class Scope:
         for statement in node.body:
             self._failed[id(node)] = self.bindings.positions.get(id(statement), 0)
             if isinstance(statement, (ast.Import, ast.ImportFrom)):
-                saved, self.now = self.now, self.bindings.positions.get(id(statement), self.now)
-                try:
-                    self.program.attempt_import(statement, self)
-                finally:
-                    self.now = saved
+                self.program.attempt_import(statement, self)
             elif isinstance(statement, ast.Raise):
                 raise Raised(RuntimeError("raise statement"), self.place(statement))
             elif not isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
@@ -408,42 +398,3 @@ class Frame:
             outer = outer.parent
         assert outer is not None, "a function is defined in a module"
         return outer.lookup(name)
-
-
-def catches(handler: ast.expr | None, error: Exception) -> bool:
-    if handler is None:
-        return True
-    names = handler.elts if isinstance(handler, ast.Tuple) else [handler]
-    for name in names:
-        kind = getattr(builtins, name.id, None) if isinstance(name, ast.Name) else None
-        if isinstance(kind, type) and isinstance(error, kind):
-            return True
-    return False
-
-
-def _equal(a: Any, b: Any) -> bool:
-    return a is b or (isinstance(a, (int, float, str, bool, tuple)) and a == b)
-
-
-def _only_raises(node: ast.AST | None) -> bool:
-    """Whether it is a function whose first statement, but for a docstring, raises an exception."""
-    if not isinstance(node, ast.FunctionDef):
-        return False
-    first, *rest = node.body
-    is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-    return isinstance((rest or [first])[0] if is_docstring else first, ast.Raise)
-
-
-def _imports_triton(binding: Binding) -> bool:
-    if isinstance(binding.node, ast.ImportFrom) and binding.alias is not None:
-        return not binding.node.level and (binding.node.module or "").split(".")[0] == "triton"
-    return binding.kind == "import" and binding.alias is not None and binding.alias.name.split(".")[0] == "triton"
-
-
-def _line(binding: Binding) -> int:
-    return getattr(binding.node, "lineno", 0)
-
-
-def _short(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= 70 else text[:67] + "..."

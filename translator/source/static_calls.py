@@ -26,7 +26,7 @@ from triton.experimental import gluon
 from triton.runtime.jit import ConstexprFunction, JITFunction
 
 from translator.source.dtype_limits import limits
-from translator.source.effects import CONTAINERS
+from translator.source.container_methods import PURE_BUILTINS, changed_by, makes
 from translator.source.evaluation import Evaluation
 from translator.source.host_values import CALL_FACTS, VERSIONS, ActiveTarget, HostName, VersionNumber
 from translator.source.interpret import Interpreter
@@ -36,52 +36,10 @@ from translator.source.modules_by_path import PATHS, FileLoader, FilePath, Loade
 from translator.source.scope import Frame, Scope
 from translator.source.unresolved import Place, Raised, Undetermined
 
-_BUILTINS = (
-    *(
-        abs,
-        all,
-        any,
-        bool,
-        bytes,
-        callable,
-        chr,
-        complex,
-        dict,
-        divmod,
-        enumerate,
-        filter,
-        float,
-        format,
-        frozenset,
-        hash,
-    ),
-    *(
-        hex,
-        int,
-        len,
-        list,
-        max,
-        min,
-        oct,
-        ord,
-        pow,
-        range,
-        repr,
-        reversed,
-        round,
-        set,
-        slice,
-        sorted,
-        str,
-        sum,
-        tuple,
-        zip,
-    ),
-)
 _PURE = {
     id(f)
     for f in (
-        *_BUILTINS,
+        *PURE_BUILTINS,
         *(f for name, f in vars(math).items() if callable(f)),
         *(f for name, f in vars(operator).items() if callable(f) and not name.startswith("__i")),
         *(
@@ -230,7 +188,7 @@ class Calls:
             return self.evaluator.builder.kernel_side(args[0], function)
         if function is triton.constexpr_function and getattr(args[0], "__module__", "").startswith("triton."):
             return function(args[0])  # one of Triton's own
-        if (changed := _changed_by(function, args)) is not None:
+        if (changed := changed_by(function, args)) is not None:
             self.program.effects.changeable(changed, place)
         if self._is_pure(function, place):
             for value in (*args, *kwargs.values()):
@@ -240,7 +198,7 @@ class Calls:
                 self.program.effects.check_deep(value)
             self._check_size(function, args, place)
             result = self.evaluator.guarded(function, *args, place=place, **kwargs)
-            return self.program.effects.made(result) if _makes(function) else result
+            return self.program.effects.made(result) if makes(function) else result
         name = getattr(function, "__qualname__", None) or type(function).__name__
         raise Undetermined(f"the call of {name} is not evaluated statically", place)
 
@@ -401,53 +359,3 @@ class Calls:
         if args == ["triton"]:
             return triton.__version__
         raise Undetermined(f"the installed version of {args[0]} is known only when the host program runs", place)
-
-
-# Methods of containers that change them, and functions that change what they are given first.
-_CHANGING_METHODS = frozenset(
-    {
-        "append",
-        "extend",
-        "insert",
-        "remove",
-        "pop",
-        "clear",
-        "sort",
-        "reverse",
-        "update",
-        "setdefault",
-        "popitem",
-        "add",
-        "discard",
-    }
-    | {"difference_update", "intersection_update", "symmetric_difference_update", "move_to_end"}
-    | {"__setitem__", "__delitem__", "__iadd__", "__ior__", "__imul__"}
-)
-_CHANGING_FUNCTIONS = frozenset(
-    {"setitem", "delitem"} | {f"i{name}" for name in ("add", "concat", "mul", "or_", "or", "and", "xor", "sub")}
-)
-
-
-def _changed_by(function: Any, args: list) -> Any:
-    """The container that a call of one of Python's own functions changes, or None."""
-    name = getattr(function, "__name__", "")
-    owner = getattr(function, "__self__", None)
-    if isinstance(owner, CONTAINERS):
-        return owner if name in _CHANGING_METHODS else None
-    if args and isinstance(args[0], CONTAINERS):
-        if getattr(function, "__objclass__", None) in (list, dict, set) and name in _CHANGING_METHODS:
-            return args[0]
-        if getattr(function, "__module__", "") == "_operator" and name in _CHANGING_FUNCTIONS:
-            return args[0]
-    return None
-
-
-def _makes(function: Any) -> bool:
-    """Whether a function of Python's own gives a container that nothing else has."""
-    return isinstance(function, type) or getattr(function, "__name__", "") in (
-        "sorted",
-        "copy",
-        "split",
-        "rsplit",
-        "splitlines",
-    )
