@@ -10,6 +10,7 @@ from names_of_modules import EXACT, OPEN
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from translator.cli.edge import run  # noqa: E402
 from bench.second_reader import AGREES, DIFFERS, NOT_TAKEN, Row, Taken, compare, taken_by  # noqa: E402
 
 CASES = EXACT | OPEN
@@ -54,3 +55,11 @@ def test_a_wrong_reading_is_found(tmp_path):
     wrong = Taken("helpers:act", "GAIN", False, "constexpr(float 11.0)")
     (row,) = compare("kernel", [wrong], [folder])
     assert (row.verdict, row.python) == (DIFFERS, "constexpr(float 12.0)")
+
+
+def test_a_default_keeps_the_value_that_its_name_had(tmp_path, monkeypatch):
+    """The helper stands in the file that is written, where its name has what the name holds at the end."""
+    write(tmp_path, "default bound early")
+    monkeypatch.chdir(tmp_path)
+    run(["translate", "kernel.py", "-t", "gfx942", "-o", "out.py", "-q", "--set", "k.p=*fp32"])
+    assert "def act(x, c: gl.constexpr = 2.0):" in Path("out.py").read_text()

@@ -413,6 +413,12 @@ UNRESOLVED = {
     "host object": ("class C:\n    pass\nX = tl.constexpr(C().a)", "X", "an object of class C is made"),
     "escape": ("X = tl.constexpr(().__class__)", "X", "attribute __class__"),
     "system": ("import os\nX = tl.constexpr(os.system('true'))", "X", "system is not evaluated"),
+    "variable of an unknown name": (
+        "import os, torch\nX = tl.constexpr(int(os.environ.get(torch.name, 0)))",
+        "X",
+        "torch.name is known only",
+    ),
+    "variable without a name": ("import os\nX = tl.constexpr(int(os.environ.get(1, 0)))", "X", "str expected, not int"),
     "missing": ("", "nowhere", "NameError"),
 }
 

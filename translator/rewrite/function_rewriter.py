@@ -47,7 +47,7 @@ from translator.rewrite.parameters_read import parameters_read
 from translator.rewrite.helpers import Helpers
 from translator.rewrite.indentation import indented
 from translator.rewrite.site import Site, TileRead
-from translator.rewrite.signatures import with_parameters
+from translator.rewrite.signatures import bound_default, with_parameters
 from translator.rewrite.unit import Record, Unit
 from translator.rewrite.writing import Writing
 from translator.rewrite.written_function import WrittenFunction
@@ -250,7 +250,7 @@ class FunctionRewriter(Assignments):
             if arg.annotation is not None:
                 self.edits.replace(arg.annotation, self.emit(arg.annotation))
         for default in [*args.defaults, *(d for d in args.kw_defaults if d is not None)]:
-            self.edits.replace(default, self.emit(default))
+            self.edits.replace(default, bound_default(self.facts, default) or self.emit(default))
         if self.facts.tree.returns is not None:
             self.edits.replace(self.facts.tree.returns, self.emit(self.facts.tree.returns))
         if self.added_parameters:

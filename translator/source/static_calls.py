@@ -331,6 +331,7 @@ class Calls:
     def _environment(self, args: list, kwargs: dict[str, Any], place: Place) -> Any:
         """`os.getenv` and `os.environ.get`: the environment of this process, as the host program would see it."""
         name, default = args[0], (args[1] if len(args) > 1 else kwargs.get("default"))
+        self.evaluator.known(name, place)
         if not isinstance(name, str):
             raise Raised(TypeError(f"str expected, not {type(name).__name__}"), place)
         self.program.effects.check(os.environ)
