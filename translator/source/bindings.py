@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -171,7 +172,7 @@ class _Indexer:
 
     def global_names(self) -> None:
         """Note what functions and classes in the body declare `global` or bind by text, in the order in which they stand there."""
-        for scope in self.scopes:
+        for scope in filter(_declares, self.scopes):
             for inner in _statements(scope):
                 if isinstance(inner, ast.Global):
                     for name in inner.names:
@@ -185,9 +186,12 @@ def names_by_text(node: ast.stmt) -> list[re.Pattern[str]]:
 
     Statements inside of it are left out. Reading the names of a module is no such thing.
     """
-    out = []
-    owners = {id(child): parent for parent in own_expressions(node) for child in ast.iter_child_nodes(parent)}
-    for found in own_expressions(node):
+    out: list[re.Pattern[str]] = []
+    inside = own_expressions(node)
+    if not any(_names_its_module(found) for found in inside):
+        return out
+    owners = {id(child): parent for parent in inside for child in ast.iter_child_nodes(parent)}
+    for found in inside:
         if not is_own_module(found):
             if isinstance(found, ast.Call) and isinstance(found.func, ast.Name) and found.func.id in ("exec", "eval"):
                 if len(found.args) == 1 and not found.keywords:
@@ -234,6 +238,18 @@ def names_by_text(node: ast.stmt) -> list[re.Pattern[str]]:
         elif not isinstance(above, (ast.Compare, ast.For, ast.comprehension)):
             out.append(re.compile(""))
     return out
+
+
+def _names_its_module(node: ast.AST) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id in ("globals", "vars", "locals", "exec", "eval")
+    return isinstance(node, ast.Attribute) and node.attr == "modules"
+
+
+@functools.lru_cache(maxsize=4096)
+def _declares(scope: ast.AST) -> bool:
+    """Whether a function or class has anything in it that may bind names of its module."""
+    return any(isinstance(inner, ast.Global) or _names_its_module(inner) for inner in ast.walk(scope))
 
 
 def is_own_module(node: ast.AST) -> bool:
