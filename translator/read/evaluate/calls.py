@@ -25,6 +25,7 @@ import triton.language as tl
 from triton.experimental import gluon
 from triton.runtime.jit import ConstexprFunction, JITFunction
 
+from gluonize.read.evaluate.bodies.container_methods import PURE_BUILTINS, changed_by, makes
 from gluonize.read.evaluate.dtype_limits import limits
 from gluonize.read.evaluate.evaluation import Evaluation
 from gluonize.read.evaluate.host_objects import LookedThrough, UserClass, UserFunction
@@ -32,56 +33,13 @@ from gluonize.read.evaluate.host_values import CALL_FACTS, VERSIONS, ActiveTarge
 from gluonize.read.evaluate.interpret import Interpreter
 from gluonize.read.evaluate.jit_function import JIT_OPTIONS
 from gluonize.read.files.by_path import PATHS, FileLoader, FilePath, LoadedModules, file_spec, path_of_spec
-from gluonize.read.names.bindings import MUTATING_METHODS
 from gluonize.read.names.scope import Frame, Scope
 from gluonize.read.unresolved import Place, Raised, Undetermined
 
-_BUILTINS = (
-    *(
-        abs,
-        all,
-        any,
-        bool,
-        bytes,
-        callable,
-        chr,
-        complex,
-        dict,
-        divmod,
-        enumerate,
-        filter,
-        float,
-        format,
-        frozenset,
-        hash,
-    ),
-    *(
-        hex,
-        int,
-        len,
-        list,
-        max,
-        min,
-        oct,
-        ord,
-        pow,
-        range,
-        repr,
-        reversed,
-        round,
-        set,
-        slice,
-        sorted,
-        str,
-        sum,
-        tuple,
-        zip,
-    ),
-)
 _PURE = {
     id(f)
     for f in (
-        *_BUILTINS,
+        *PURE_BUILTINS,
         *(f for name, f in vars(math).items() if callable(f)),
         *(f for name, f in vars(operator).items() if callable(f) and not name.startswith("__i")),
         *(
@@ -150,8 +108,18 @@ class Calls:
             id(importlib.metadata.version): self._installed_version,
         }
 
-    def call(self, node: ast.Call, scope: Scope | Frame, before: int | None) -> Any:
-        """The value of a call expression."""
+    def call(self, node: ast.Call, scope: Scope | Frame, before: float | None) -> Any:
+        """The value of a call expression; where it has none, what the call may have changed is not known any more."""
+        try:
+            value = self._call(node, scope, before)
+        except Undetermined as error:
+            self.program.spoil_changed(node, scope, error.reason, error.place or scope.place(node))
+            raise
+        if isinstance(scope, Scope) and scope.now is not None:
+            scope.called[id(node)] = value
+        return value
+
+    def _call(self, node: ast.Call, scope: Scope | Frame, before: float | None) -> Any:
         place = scope.place(node)
         if isinstance(node.func, ast.Name) and node.func.id in (
             "globals",
@@ -176,11 +144,9 @@ class Calls:
                 kwargs[keyword.arg] = value
             else:
                 self.evaluator.guarded(kwargs.update, self.evaluator.known(value, place), place=place)
-        if isinstance(node.func, ast.Attribute) and node.func.attr in MUTATING_METHODS:
-            return self._mutate(node, function, args, kwargs, scope, place)
         return self.apply(function, args, kwargs, place)
 
-    def _jit_options(self, node: ast.Call, scope: Scope | Frame, before: int | None) -> dict[str, Any]:
+    def _jit_options(self, node: ast.Call, scope: Scope | Frame, before: float | None) -> dict[str, Any]:
         """The options of `triton.jit(...)` that matter to compilation; the others are host code."""
         wanted = [keyword for keyword in node.keywords if keyword.arg in JIT_OPTIONS]
         return {keyword.arg: self.evaluator.evaluate(keyword.value, scope, before) for keyword in wanted}  # type: ignore[misc]
@@ -203,8 +169,13 @@ class Calls:
             return args[0]
         if isinstance(function, functools.partial):
             return self.apply(function.func, [*function.args, *args], {**function.keywords, **kwargs}, place)
-        if getattr(function, "__self__", None) is os.environ and function.__name__ == "get":
-            return self._environment(args, kwargs, place)
+        if getattr(function, "__self__", None) is os.environ:
+            if function.__name__ == "get":
+                return self._environment(args, kwargs, place)
+            if function.__name__ == "setdefault" and len(args) == 2 and all(isinstance(a, str) for a in args):
+                if self._environment([args[0]], {}, place) is None:
+                    self.program.set_environment(args[0], args[1], place)
+                return self._environment([args[0]], {}, place)
         if special := self.special.get(id(function)):
             return special(args, kwargs, place)
         if id(function) in _TRANSPARENT:
@@ -217,13 +188,17 @@ class Calls:
             return self.evaluator.builder.kernel_side(args[0], function)
         if function is triton.constexpr_function and getattr(args[0], "__module__", "").startswith("triton."):
             return function(args[0])  # one of Triton's own
+        if (changed := changed_by(function, args)) is not None:
+            self.program.effects.changeable(changed, place)
         if self._is_pure(function, place):
             for value in (*args, *kwargs.values()):
                 if not self._may_pass(value):
                     self.evaluator.known(value, place)
                     raise Undetermined(f"a host object is given to {getattr(function, '__name__', 'a call')}", place)
+                self.program.effects.check_deep(value)
             self._check_size(function, args, place)
-            return self.evaluator.guarded(function, *args, place=place, **kwargs)
+            result = self.evaluator.guarded(function, *args, place=place, **kwargs)
+            return self.program.effects.made(result) if makes(function) else result
         name = getattr(function, "__qualname__", None) or type(function).__name__
         raise Undetermined(f"the call of {name} is not evaluated statically", place)
 
@@ -232,6 +207,8 @@ class Calls:
             return True
         if isinstance(function, ConstexprFunction):
             return True
+        if isinstance(function, types.MethodDescriptorType):
+            return function.__objclass__ in _PURE_OWNERS
         owner = getattr(function, "__self__", None)
         if isinstance(function, (types.BuiltinMethodType, types.MethodType)) and owner is not None:
             if owner is os.environ:
@@ -282,24 +259,6 @@ class Calls:
         if function.dotted.startswith(_TRANSPARENT_HOST):
             return args[0] if args else LookedThrough("cache")
         raise Undetermined(f"{function.dotted}() is known only when the host program runs", place)
-
-    def _mutate(
-        self, node: ast.Call, function: Any, args: list, kwargs: dict, scope: Scope | Frame, place: Place
-    ) -> Any:
-        """`x.append(v)`: done only to what the interpreted function made itself."""
-        owner = getattr(function, "__self__", None)
-        if isinstance(owner, (list, dict, set)):
-            if (
-                isinstance(scope, Frame)
-                and isinstance(node.func, ast.Attribute)
-                and isinstance(node.func.value, ast.Name)
-            ):
-                if node.func.value.id in scope.locals and id(owner) in self.interpreter.made:
-                    return self.evaluator.guarded(function, *args, place=place, **kwargs)
-            if isinstance(node.func, ast.Attribute) and node.func.attr in ("update", "pop", "setdefault") or not args:
-                raise Undetermined("a value is changed after it was made", place)
-            raise Undetermined("a value is changed after it was made", place)
-        return self.apply(function, args, kwargs, place)
 
     # --- functions with a meaning of their own
 
@@ -372,6 +331,12 @@ class Calls:
     def _environment(self, args: list, kwargs: dict[str, Any], place: Place) -> Any:
         """`os.getenv` and `os.environ.get`: the environment of this process, as the host program would see it."""
         name, default = args[0], (args[1] if len(args) > 1 else kwargs.get("default"))
+        self.evaluator.known(name, place)
+        if not isinstance(name, str):
+            raise Raised(TypeError(f"str expected, not {type(name).__name__}"), place)
+        self.program.effects.check(os.environ)
+        if name in self.program.environment:
+            return self.program.environment[name]
         value = os.environ.get(name, default)
         if name in os.environ:
             self.program.note(f"environment variable {name} = {value!r} was used ({place.path}:{place.line})")

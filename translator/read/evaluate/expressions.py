@@ -14,6 +14,8 @@ from typing import Any
 import triton.language as tl
 from triton.runtime.driver import DriverConfig
 
+from gluonize.read.evaluate.bodies.defaults import bound_defaults
+from gluonize.read.evaluate.bodies.effects import CONTAINERS
 from gluonize.read.evaluate.calls import Calls
 from gluonize.read.evaluate.host_objects import UserClass, UserFunction
 from gluonize.read.evaluate.host_values import (
@@ -25,20 +27,10 @@ from gluonize.read.evaluate.host_values import (
     HostName,
 )
 from gluonize.read.evaluate.jit_function import JitBuilder
+from gluonize.read.evaluate.operators import BINARY, COMPARE, IN_PLACE, UNARY
 from gluonize.read.names.scope import Frame, ProgramOfScope, Scope
 from gluonize.read.unresolved import Place, Raised, Undetermined
 
-_BINARY = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift, ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.BitAnd: operator.and_,
-    ast.MatMult: operator.matmul,
-}  # fmt: skip
-_UNARY = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}
-_COMPARE = {
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}  # fmt: skip
 # Limits that keep evaluation fast: nodes evaluated per program, bits of an integer, items of a sequence.
 _MAX_STEPS = 2_000_000
 _MAX_BITS = 4096
@@ -52,10 +44,12 @@ class Evaluator:
         self.builder = JitBuilder(self)
         self.steps = 0
 
-    # --- expressions
-
-    def evaluate(self, node: ast.expr, scope: Scope | Frame, before: int | None = None) -> Any:
+    def evaluate(self, node: ast.expr, scope: Scope | Frame, before: float | None = None) -> Any:
         """The value of an expression. Raises: Undetermined or Raised, with the place of the innermost cause."""
+        effects = self.program.effects
+        if not effects.running:
+            with effects.body():  # nothing that is there already is changed by it
+                return self.evaluate(node, scope, before)
         self.steps += 1
         if self.steps > _MAX_STEPS:
             raise Undetermined("evaluating it takes too long", scope.place(node))
@@ -63,7 +57,7 @@ class Evaluator:
         if method is None:
             raise Undetermined(f"a {type(node).__name__} expression is not evaluated statically", scope.place(node))
         try:
-            return method(node, scope, before)
+            return effects.check(method(node, scope, before))
         except (Undetermined, Raised) as error:
             if error.place is None:
                 error.place = scope.place(node)
@@ -71,7 +65,7 @@ class Evaluator:
         except RecursionError:
             raise Undetermined("it is nested too deeply", scope.place(node)) from None
 
-    def truth(self, node: ast.expr, scope: Scope | Frame, before: int | None = None) -> bool:
+    def truth(self, node: ast.expr, scope: Scope | Frame, before: float | None = None) -> bool:
         return self.true(self.evaluate(node, scope, before), scope.place(node))
 
     def true(self, value: Any, place: Place) -> bool:
@@ -116,10 +110,11 @@ class Evaluator:
         return tuple(self.items(node.elts, scope, before))
 
     def _List(self, node, scope, before):
-        return self.items(node.elts, scope, before)
+        return self.program.effects.made(self.items(node.elts, scope, before))
 
     def _Set(self, node, scope, before):
-        return self.guarded(set, self.items(node.elts, scope, before), place=scope.place(node))
+        items = self.items(node.elts, scope, before)
+        return self.program.effects.made(self.guarded(set, items, place=scope.place(node)))
 
     def items(self, nodes, scope, before) -> list:
         out = []
@@ -138,7 +133,7 @@ class Evaluator:
             else:
                 name = self.evaluate(key, scope, before)
                 self.guarded(out.__setitem__, name, self.evaluate(value, scope, before), place=scope.place(key))
-        return out
+        return self.program.effects.made(out)
 
     def _BinOp(self, node, scope, before):
         left, right = self.evaluate(node.left, scope, before), self.evaluate(node.right, scope, before)
@@ -156,7 +151,16 @@ class Evaluator:
             counts = [side for side in (left, right) if isinstance(side, int)]
             if sizes and counts and sizes[0] * counts[0] > _MAX_ITEMS:
                 raise Undetermined("the sequence is too long", place)
-        return self.guarded(_BINARY[type(op)], left, right, place=place)
+        return self.program.effects.made(self.guarded(BINARY[type(op)], left, right, place=place))
+
+    def in_place(self, op: ast.operator, left: Any, right: Any, place: Place) -> Any:
+        """What `left op= right` binds: a container is changed, and stays itself."""
+        if not isinstance(left, CONTAINERS):
+            return self.binary(op, left, right, place)
+        self.known(right, place)
+        if (change := IN_PLACE.get(type(op))) is None:
+            raise Undetermined("a value is changed after it was made", place)
+        return self.guarded(change, self.program.effects.changeable(left, place), right, place=place)
 
     def known(self, value: Any, place: Place) -> Any:
         if isinstance(value, HostName):
@@ -167,7 +171,7 @@ class Evaluator:
         if isinstance(node.op, ast.Not):
             return not self.truth(node.operand, scope, before)
         operand = self.known(self.evaluate(node.operand, scope, before), scope.place(node))
-        return self.guarded(_UNARY[type(node.op)], operand, place=scope.place(node))
+        return self.guarded(UNARY[type(node.op)], operand, place=scope.place(node))
 
     def _BoolOp(self, node, scope, before):
         """`a and b`: an undetermined operand does not matter when another one decides."""
@@ -235,7 +239,7 @@ class Evaluator:
                 return (left.torch_dtype == right.torch_dtype) == isinstance(op, ast.Eq)
         self.known(left, place)
         self.known(right, place)
-        return self.guarded(_COMPARE[type(op)], left, right, place=place)
+        return self.guarded(COMPARE[type(op)], left, right, place=place)
 
     def _same(self, left: Any, right: Any, place: Place) -> bool:
         for side, other in ((left, right), (right, left)):
@@ -261,10 +265,8 @@ class Evaluator:
         return self.guarded(operator.getitem, value, index, place=place)
 
     def _Slice(self, node, scope, before):
-        bounds = (
-            None if part is None else self.evaluate(part, scope, before) for part in (node.lower, node.upper, node.step)
-        )
-        return slice(*bounds)
+        parts = (node.lower, node.upper, node.step)
+        return slice(*(None if part is None else self.evaluate(part, scope, before) for part in parts))
 
     def _JoinedStr(self, node, scope, before):
         return "".join(str(self.evaluate(part, scope, before)) for part in node.values)
@@ -279,33 +281,38 @@ class Evaluator:
         return self.guarded(format, conversion(value), spec, place=place)
 
     def _Lambda(self, node, scope, before):
-        return UserFunction(node, scope)
+        return UserFunction(node, scope, held=bound_defaults(self, node.args, scope))
 
     def _NamedExpr(self, node, scope, before):
         value = self.evaluate(node.value, scope, before)
-        if isinstance(scope, Frame):
-            scope.locals[node.target.id] = value
+        home = scope
+        while isinstance(home, Frame) and home.is_comprehension:
+            home = home.outer
+        if isinstance(home, Frame):
+            home.locals[node.target.id] = value
+        elif home.now is not None:
+            home.overlay[node.target.id] = value
         return value
 
-    # --- comprehensions
-
     def _ListComp(self, node, scope, before):
-        return self._comprehension(node, scope, before, lambda frame: self.evaluate(node.elt, frame))
+        out = self._comprehension(node, scope, before, lambda frame: self.evaluate(node.elt, frame))
+        return self.program.effects.made(out)
 
-    def _GeneratorExp(self, node, scope, before):
-        return self._ListComp(node, scope, before)
+    _GeneratorExp = _ListComp
 
     def _SetComp(self, node, scope, before):
-        return self.guarded(set, self._ListComp(node, scope, before), place=scope.place(node))
+        made = self.guarded(set, self._ListComp(node, scope, before), place=scope.place(node))
+        return self.program.effects.made(made)
 
     def _DictComp(self, node, scope, before):
         def pair(frame):
             return self.evaluate(node.key, frame), self.evaluate(node.value, frame)
 
-        return self.guarded(dict, self._comprehension(node, scope, before, pair), place=scope.place(node))
+        made = self.guarded(dict, self._comprehension(node, scope, before, pair), place=scope.place(node))
+        return self.program.effects.made(made)
 
     def _comprehension(self, node, scope, before, result) -> list:
-        frame = Frame(scope, scope.path, scope.module, scope.qualname)
+        frame = Frame(scope, scope.path, scope.module, scope.qualname, is_comprehension=True)
         out: list = []
 
         def descend(depth: int) -> None:
@@ -324,6 +331,7 @@ class Evaluator:
 
     def iterate(self, value: Any, place: Place) -> list:
         """The items of a finite, plain iterable."""
+        self.program.effects.check(value)
         if isinstance(value, type) and hasattr(value, "__members__"):
             return list(value)
         plain = (str, bytes, tuple, list, dict, set, frozenset, range, zip, enumerate, map, reversed, filter, tl.tuple)
@@ -338,8 +346,6 @@ class Evaluator:
         if isinstance(value, (set, frozenset)):
             return sorted(value, key=repr)  # the order of a set of strings differs from run to run
         return self.guarded(list, value, place=place)
-
-    # --- attributes
 
     def attribute(self, value: Any, name: Any, place: Place) -> Any:
         """`value.name`, or what `getattr` gives for a name that is computed."""

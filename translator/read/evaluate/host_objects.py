@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gluonize.read.names.scope import Frame, Scope
@@ -18,6 +18,7 @@ class UserFunction:
     node: ast.FunctionDef | ast.Lambda
     scope: Scope | Frame
     unusable: str = ""
+    held: dict[int, Any] = field(default_factory=dict)  # the defaults that are bound, by their expressions
 
     @property
     def name(self) -> str:

@@ -11,7 +11,19 @@ from dataclasses import dataclass
 
 # Standard modules whose values may be constants of a kernel. Importing them has no effect on anything else.
 PURE_MODULES = frozenset(
-    {"abc", "collections", "copy", "dataclasses", "enum", "functools", "importlib", "itertools", "math", "numbers"}
+    {
+        "abc",
+        "builtins",
+        "collections",
+        "copy",
+        "dataclasses",
+        "enum",
+        "functools",
+        "importlib",
+        "itertools",
+        "math",
+        "numbers",
+    }
     | {"numpy", "operator", "os", "platform", "re", "string", "sys", "types", "typing", "__future__"}
 )
 # Packages that a kernel library imports for its host side; taken to be there, and never parsed.

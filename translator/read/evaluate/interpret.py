@@ -7,15 +7,18 @@ outcomes, nested functions and `return`. Anything else makes the result undeterm
 from __future__ import annotations
 
 import ast
+import os
 from typing import Any
 
 from triton.language import core
 
+from gluonize.read.evaluate.bodies.defaults import default_value
 from gluonize.read.evaluate.evaluation import Evaluation
 from gluonize.read.evaluate.host_objects import UserFunction
 from gluonize.read.evaluate.host_values import HostName
 from gluonize.read.files.by_path import LoadedModules
-from gluonize.read.names.scope import Frame, catches
+from gluonize.read.names.binding_kinds import catches
+from gluonize.read.names.scope import Frame
 from gluonize.read.unresolved import Place, Raised, Undetermined
 
 # Aggregates of Triton: classes whose objects are tuples of values to the compiler.
@@ -41,11 +44,8 @@ class _Continue(Exception):
 
 
 class Interpreter:
-    """`made` has the ids of the containers that interpreted functions assigned to a local name: those may be changed."""
-
     def __init__(self, evaluator: Evaluation):
         self.evaluator = evaluator
-        self.made: dict[int, Any] = {}
 
     def run(self, function: UserFunction, args: list, kwargs: dict[str, Any], place: Place) -> Any:
         """What `function(*args, **kwargs)` returns. Raises: Undetermined, Raised."""
@@ -58,7 +58,7 @@ class Interpreter:
         if isinstance(node, ast.Lambda):
             return self.evaluator.evaluate(node.body, frame)
         for inner in ast.walk(node):
-            if isinstance(inner, (ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal)):
+            if isinstance(inner, (ast.Yield, ast.YieldFrom, ast.Await, ast.Nonlocal)):
                 raise Undetermined(f"{function.name} has a {type(inner).__name__.lower()} statement", place)
         result = self._block(node.body, frame)
         return None if result is _NOTHING else result
@@ -81,7 +81,7 @@ class Interpreter:
             if name in names:
                 bound[name] = rest.pop(name)
         if spec.kwarg is not None:
-            bound[spec.kwarg.arg] = rest
+            bound[spec.kwarg.arg] = self.evaluator.program.effects.made(rest)
         elif rest:
             raise Raised(TypeError(f"{function.name}() got an unexpected keyword argument {next(iter(rest))!r}"), place)
         defaults = dict(zip(positional[len(positional) - len(spec.defaults) :], spec.defaults))
@@ -91,8 +91,12 @@ class Interpreter:
                 continue
             if name not in defaults:
                 raise Raised(TypeError(f"{function.name}() missing the argument {name!r}"), place)
-            bound[name] = self.evaluator.evaluate(defaults[name], function.scope)
+            bound[name] = default_value(self.evaluator, defaults[name], function.held, function.scope)
         return bound
+
+    def statement(self, node: ast.stmt, frame: Frame) -> None:
+        """Run a statement of a body that is no function's. Raises: Undetermined, Raised."""
+        self._statement(node, frame)
 
     def _block(self, statements: list[ast.stmt], frame: Frame) -> Any:
         for statement in statements:
@@ -107,17 +111,19 @@ class Interpreter:
         if isinstance(node, ast.Return):
             return None if node.value is None else evaluate(node.value, frame)
         if isinstance(node, ast.Assign):
-            value = self._fresh(node.value, evaluate(node.value, frame))
+            value = evaluate(node.value, frame)
             for target in node.targets:
                 self.assign(target, value, frame)
         elif isinstance(node, ast.AnnAssign):
             if node.value is not None:
-                self.assign(node.target, self._fresh(node.value, evaluate(node.value, frame)), frame)
-        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            old = frame.lookup(node.target.id)
-            if isinstance(old, (list, dict, set)):
-                raise Undetermined("a value is changed after it was made", place)
-            frame.locals[node.target.id] = self.evaluator.binary(node.op, old, evaluate(node.value, frame), place)
+                self.assign(node.target, evaluate(node.value, frame), frame)
+        elif isinstance(node, ast.AugAssign):
+            self._augment(node, frame, place)
+        elif isinstance(node, ast.Global):
+            frame.globals.update(node.names)
+        elif isinstance(node, ast.Delete):
+            for target in node.targets:
+                self._delete(target, frame)
         elif isinstance(node, ast.If):
             return self._block(node.body if self.evaluator.truth(node.test, frame) else node.orelse, frame)
         elif isinstance(node, (ast.For, ast.While)):
@@ -128,9 +134,11 @@ class Interpreter:
             if not isinstance(node.value, ast.Constant):
                 evaluate(node.value, frame)
         elif isinstance(node, ast.FunctionDef):
-            frame.locals[node.name] = self.evaluator.builder.define(node, frame)
+            if frame.is_body and node.decorator_list:
+                raise Undetermined("a function with decorators is defined in a loop", place)
+            self._bind_name(node.name, self.evaluator.builder.define(node, frame), frame, place)
         elif isinstance(node, ast.ClassDef):
-            frame.locals[node.name] = self.evaluator.builder.define_class(node, frame)
+            self._bind_name(node.name, self.evaluator.builder.define_class(node, frame), frame, place)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             self.bind_imports(node, frame)
         elif isinstance(node, ast.Raise):
@@ -146,38 +154,78 @@ class Interpreter:
             raise Undetermined(f"a {type(node).__name__.lower()} statement is not evaluated statically", place)
         return _NOTHING
 
-    def _fresh(self, node: ast.expr, value: Any) -> Any:
-        """Remember a container that the expression made, so that the function may go on to fill it."""
-        if isinstance(node, (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)):
-            self.made[id(value)] = value
-        return value
+    def _augment(self, node: ast.AugAssign, frame: Frame, place: Place) -> None:
+        """`x += v`, `x[i] += v`: what is there is read first, and only once."""
+        target, evaluate = node.target, self.evaluator.evaluate
+        if isinstance(target, ast.Name):
+            old = frame.lookup(target.id)
+            self._bind_name(
+                target.id, self.evaluator.in_place(node.op, old, evaluate(node.value, frame), place), frame, place
+            )
+            return
+        if not isinstance(target, ast.Subscript):
+            raise Undetermined("a value is changed after it was made", place)
+        owner, index = evaluate(target.value, frame), evaluate(target.slice, frame)
+        old = self.evaluator.program.effects.check(self.evaluator.element(owner, index, place))
+        new = self.evaluator.in_place(node.op, old, evaluate(node.value, frame), place)
+        self._set_item(owner, index, new, place)
+
+    def _delete(self, target: ast.expr, frame: Frame) -> None:
+        place = frame.place(target)
+        if isinstance(target, ast.Subscript):
+            owner, index = self.evaluator.evaluate(target.value, frame), self.evaluator.evaluate(target.slice, frame)
+            owner = self.evaluator.program.effects.changeable(owner, place)
+            self.evaluator.guarded(owner.__delitem__, index, place=place)
+        elif isinstance(target, ast.Name) and target.id in frame.locals and target.id not in frame.globals:
+            del frame.locals[target.id]
+        else:
+            raise Undetermined("a value is deleted", place)
+
+    def _set_item(self, owner: Any, index: Any, value: Any, place: Place) -> None:
+        owner = self.evaluator.program.effects.changeable(owner, place)
+        self.evaluator.guarded(owner.__setitem__, index, value, place=place)
+
+    def _bind_name(self, name: str, value: Any, frame: Frame, place: Place) -> None:
+        if hasattr(type(value), "__next__"):
+            raise Undetermined("an iterator is kept, which is used up by what runs in between", place)
+        if name not in frame.globals:
+            frame.locals[name] = value
+            return
+        home: Any = frame
+        while isinstance(home, Frame) or home.kind != "module":
+            home = home.outer if isinstance(home, Frame) else home.parent
+        if home.now is None or not self.evaluator.program.effects.certain:
+            raise Undetermined(f"{name} is bound again when a function is called", place)
+        home.overlay[name] = value
 
     def assign(self, target: ast.expr, value: Any, frame: Frame) -> None:
         """Bind a target (a name, or a tuple of targets) in a frame."""
         if isinstance(target, ast.Name):
-            frame.locals[target.id] = value
+            self._bind_name(target.id, value, frame, frame.place(target))
         elif isinstance(target, (ast.Tuple, ast.List)) and not any(isinstance(t, ast.Starred) for t in target.elts):
             items = self.evaluator.iterate(value, frame.place(target))
             if len(items) != len(target.elts):
                 raise Raised(ValueError("the number of values to unpack differs"), frame.place(target))
             for inner, item in zip(target.elts, items):
                 self.assign(inner, item, frame)
-        elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Attribute):
+        elif isinstance(target, ast.Subscript):
             owner = self.evaluator.evaluate(target.value, frame)
-            if not isinstance(owner, LoadedModules):
-                raise Undetermined("a value is changed after it was made", frame.place(target))
-            owner.put[self.evaluator.evaluate(target.slice, frame)] = value
-        elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
-            owner = frame.locals.get(target.value.id)
-            if id(owner) not in self.made:
-                raise Undetermined("a value is changed after it was made", frame.place(target))
             index = self.evaluator.evaluate(target.slice, frame)
-            self.evaluator.guarded(owner.__setitem__, index, value, place=frame.place(target))
+            if isinstance(owner, LoadedModules):
+                owner.put[index] = value
+            elif owner is os.environ and isinstance(index, str) and isinstance(value, str):
+                self.evaluator.program.set_environment(index, value, frame.place(target))
+            else:
+                self._set_item(owner, index, value, frame.place(target))
         elif isinstance(target, ast.Attribute) and target.attr in ("__name__", "__qualname__"):
             owner = self.evaluator.evaluate(target.value, frame)
             if not is_aggregate(owner):
                 raise Undetermined("a value is changed after it was made", frame.place(target))
             setattr(owner, target.attr, value)
+        elif isinstance(target, ast.Attribute):
+            reason, place = f"{ast.unparse(target)} is set after it was made", frame.place(target)
+            self.evaluator.program.effects.spoil(self.evaluator.evaluate(target.value, frame), reason, place)
+            raise Undetermined(reason, place)
         else:
             raise Undetermined("this assignment is not evaluated statically", frame.place(target))
 

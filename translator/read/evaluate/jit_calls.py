@@ -55,7 +55,8 @@ def jit_calls(scope: Scope) -> tuple[JitCall, ...]:
             if name is None or (function := _definition(scope, name, before)) is None:
                 continue
             try:
-                made = program.evaluate(call, scope, before)
+                scope.run()
+                made = scope.called[id(call)] if id(call) in scope.called else program.evaluate(call, scope, before)
             except NoValue:
                 continue
             if isinstance(made, JITFunction) and program.evaluator.builder.built.get((id(function), id(scope))) is made:

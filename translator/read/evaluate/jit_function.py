@@ -13,7 +13,7 @@ import collections
 import copy
 import enum
 import typing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -23,9 +23,13 @@ from triton.language import core
 from triton.runtime.jit import JITCallable, JITFunction
 
 from gluonize.diagnostics import Diagnostic
+from gluonize.read.evaluate.bodies.defaults import bound_defaults, default_value
+from gluonize.read.evaluate.bodies.effects import parts
+from gluonize.read.evaluate.bodies.late_binding import check_late
 from gluonize.read.evaluate.evaluation import Evaluation
 from gluonize.read.evaluate.host_objects import LookedThrough, UserClass, UserFunction, record_class, record_fields
 from gluonize.read.evaluate.host_values import HostName
+from gluonize.read.evaluate.unresolved_names import UnresolvedDefault, refusal_of
 from gluonize.read.names.reached import Reached, all_arguments, describe, dotted_parts, mentioned_names, names_in_body
 from gluonize.read.names.scope import Frame, Scope
 from gluonize.read.unresolved import NoValue, Place, Raised, Undetermined
@@ -66,6 +70,7 @@ class JitBuilder:
         self.reached: list[Reached] = []
         self.unresolved: dict[tuple[str, str], Diagnostic] = {}
         self._pending: list[tuple[ast.AST, Scope | Frame, str, bool]] = []
+        self._kept: dict[int, tuple[Any, tuple[ast.AST, Scope | Frame, str, bool]]] = {}  # built, and not asked for yet
         self._filling = False
         self.definitions: list[tuple[ast.AST, Scope | Frame]] = []  # kept: `built` knows them by id
 
@@ -73,7 +78,7 @@ class JitBuilder:
 
     def define(self, node: ast.FunctionDef, scope: Scope | Frame) -> Any:
         """What `def` gives its name once its decorators have been applied, as far as they are understood."""
-        value: Any = UserFunction(node, scope)
+        value: Any = UserFunction(node, scope, held=bound_defaults(self.evaluator, node.args, scope))
         before = scope.bindings.positions.get(id(node)) if isinstance(scope, Scope) else None
         for decorator in reversed(node.decorator_list):
             place = scope.place(decorator)
@@ -115,17 +120,29 @@ class JitBuilder:
         key = id(node), id(scope)
         if key in self.built:
             return self.built[key]
-        fn = self._bare_function(node, scope, function.qualname)
+        fn = self._bare_function(node, scope, function.qualname, function.held)
         try:
             result = maker(fn)
         except (TypeError, ValueError, AttributeError, OSError) as error:
             raise Raised(error, scope.place(node)) from None
         self.built[key] = result
         self.definitions.append((node, scope))
-        self._pending.append((node, scope, f"{scope.module}:{function.qualname}", python))
+        self._kept[id(result)] = result, (node, scope, f"{scope.module}:{function.qualname}", python)
         return result
 
-    def _bare_function(self, node: ast.FunctionDef, scope: Scope | Frame, qualname: str) -> FunctionType:
+    def want(self, value: Any) -> None:
+        """Have `fill` give a function, or those in a value, the names that it mentions."""
+        for part in parts(value):
+            inner = part.value if isinstance(part, core.constexpr) else part
+            for found in (part, inner):
+                if (kept := self._kept.pop(id(found), None)) is not None:
+                    self._pending.append(kept[1])
+            if inner is not part and isinstance(inner, (tuple, list, dict)):
+                self.want(inner)
+
+    def _bare_function(
+        self, node: ast.FunctionDef, scope: Scope | Frame, qualname: str, held: dict[int, Any]
+    ) -> FunctionType:
         """The Python function of a `def`, with its defaults and annotations evaluated statically."""
         spec = node.args
         plain = [ast.arg(arg.arg, None, lineno=arg.lineno, col_offset=arg.col_offset) for arg in all_arguments(spec)]
@@ -153,17 +170,19 @@ class JitBuilder:
         if hidden is not _ABSENT:
             namespace[node.name] = hidden
         fn.__qualname__ = qualname
-        fn.__defaults__ = tuple(self._default(value, scope) for value in spec.defaults) or None
+        fn.__defaults__ = tuple(self._default(value, scope, held) for value in spec.defaults) or None
         kwonly = zip(spec.kwonlyargs, spec.kw_defaults)
-        fn.__kwdefaults__ = {arg.arg: self._default(value, scope) for arg, value in kwonly if value is not None} or None
+        fn.__kwdefaults__ = {
+            arg.arg: self._default(value, scope, held) for arg, value in kwonly if value is not None
+        } or None
         fn.__annotations__ = {
             a.arg: self._annotation(a.annotation, scope) for a in all_arguments(spec) if a.annotation is not None
         }
         return fn
 
-    def _default(self, node: ast.expr, scope: Scope | Frame) -> Any:
+    def _default(self, node: ast.expr, scope: Scope | Frame, held: dict[int, Any]) -> Any:
         try:
-            return self.evaluator.evaluate(node, scope)
+            return self.evaluator.program.effects.check_deep(default_value(self.evaluator, node, held, scope))
         except NoValue as error:
             return UnresolvedDefault(ast.unparse(node), self._diagnostic(ast.unparse(node), scope.place(node), error))
 
@@ -274,7 +293,9 @@ class JitBuilder:
             if name in _MODULE_NAMES:
                 continue
             try:
-                value = scope.lookup(name)
+                value = self.program.effects.check_deep(scope.lookup(name))
+                if isinstance(scope, Scope):
+                    check_late(scope, name, value)
             except NoValue as error:
                 if name not in in_body:  # Triton evaluates defaults even when the launch gives the value
                     namespace[name] = UnresolvedDefault(name, self._diagnostic(name, scope.place(first), error))
@@ -297,10 +318,11 @@ class JitBuilder:
             elif isinstance(value, Scope):
                 namespace[name] = value.namespace
                 self._fill_module(value, chains, scope, user)
-            elif refusal := _refusal(name, value):
+            elif refusal := refusal_of(name, value):
                 self._miss(name, scope.place(first), Undetermined(refusal))
             else:
                 namespace[name] = value
+                self.want(value)
                 self._record(user, name, value, scope)
 
     def _fill_module(self, module: Scope, chains: list[ast.Attribute], scope: Scope | Frame, user: str) -> None:
@@ -310,15 +332,17 @@ class JitBuilder:
             dotted = ast.unparse(node)
             for part in dotted_parts(node)[1:]:
                 try:
-                    value = self.program.member(current, part)
+                    value = self.program.effects.check_deep(self.program.member(current, part))
+                    check_late(current, part, value)
                 except NoValue as error:
                     self._miss(dotted, scope.place(node), error)
                     break
-                if refusal := _refusal(dotted, value):
+                if refusal := refusal_of(dotted, value):
                     self._miss(dotted, scope.place(node), Undetermined(refusal))
                     break
                 current.namespace.__dict__[part] = value.namespace if isinstance(value, Scope) else value
                 if not isinstance(value, Scope):
+                    self.want(value)
                     self._record(user, dotted, value, current, part)
                     break
                 current = value
@@ -367,37 +391,6 @@ def _is_wrapped(value: Any) -> bool:
 
 _ABSENT = object()
 _MODULE_NAMES = frozenset({"__name__", "__file__", "__doc__"})
-
-
-@dataclass(frozen=True)
-class UnresolvedDefault:
-    """Stands for a default argument that has no static value, or what one is computed from; `diagnostic` says why.
-
-    Triton evaluates the expressions of defaults also where a launch gives the value: what they ask of it is another of these.
-    """
-
-    text: str
-    diagnostic: Diagnostic
-
-    def __getattr__(self, name: str) -> UnresolvedDefault:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return UnresolvedDefault(f"{self.text}.{name}", self.diagnostic)
-
-
-def _refusal(name: str, value: Any) -> str:
-    if isinstance(value, UserFunction):
-        return (
-            value.unusable
-            or f"{name} is a host function ({value.scope.path}:{value.node.lineno}); a kernel can call only jit functions"
-        )
-    if isinstance(value, UserClass):
-        return f"{name} is a host class ({value.scope.path}:{value.node.lineno})"
-    if isinstance(value, HostName):
-        return f"{value.dotted} belongs to the host program"
-    if isinstance(value, LookedThrough):
-        return f"{name} is a launch decorator"
-    return ""
 
 
 def _text(decorator: ast.expr) -> str:

@@ -9,7 +9,13 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from triton.runtime.jit import JITCallable
+
+from gluonize.read.evaluate.bodies.effects import Effects
+from gluonize.read.evaluate.bodies.foreign_changes import foreign_change
+from gluonize.read.evaluate.bodies.module_run import BodyRun, spoil_changed
 from gluonize.read.evaluate.expressions import Evaluator
+from gluonize.read.evaluate.host_objects import UserFunction
 from gluonize.read.evaluate.host_values import HOST_PACKAGES, PURE_MODULES, VERSIONS, HostName
 from gluonize.read.evaluate.lookup import find_kernel
 from gluonize.read.evaluate.spec_values import decode_value
@@ -30,6 +36,13 @@ class Program:
         self.search_path = search_path
         self.overrides = dict(overrides or {})
         self.notes: list[str] = []
+        self._collecting: list[list[str]] = [self.notes]
+        self.effects = Effects()
+        self.environment: dict[str, str] = {}  # what the program has set itself
+        self.entry = ""  # the file that is translated
+        self._spoiling = 0  # what is to be forgotten need not be right
+        self.imported_files: tuple[str, ...] = ()
+        self.files_around: dict[str, tuple[str, ...]] = {}
         self.loaded = LoadedModules(self._can_be_imported)
         self._modules: dict[str, Any] = {}
         self._decoded: dict[str, Any] = {}
@@ -38,8 +51,39 @@ class Program:
         self.truth = self.evaluator.truth
 
     def note(self, text: str) -> None:
-        if text not in self.notes:
-            self.notes.append(text)
+        """Note what a reader should know of what is being evaluated; it is said where the value is used."""
+        if text not in self._collecting[-1]:
+            self._collecting[-1].append(text)
+
+    def collect(self) -> list[str]:
+        """Keep what is noted from now on apart."""
+        self._collecting.append([])
+        return self._collecting[-1]
+
+    def collected(self) -> list[str]:
+        """What was noted since the last `collect`."""
+        return self._collecting.pop()
+
+    def run_body(self, scope: Scope) -> BodyRun:
+        return BodyRun(scope)
+
+    def spoil_changed(self, node: ast.AST, scope: Scope | Frame, reason: str, place: Place) -> None:
+        """Forget what code may change that is run, but cannot be followed."""
+        if self._bodies_run():
+            self._spoiling += 1
+            try:
+                spoil_changed(self, node, scope, reason, place)
+            finally:
+                self._spoiling -= 1
+
+    def set_environment(self, name: str, value: str, place: Place) -> None:
+        """Raises: Undetermined where it is not certain, or not now, that the program sets it."""
+        if not self.effects.certain or not self._bodies_run():
+            raise Undetermined(f"environment variable {name} is set when the host program runs", place)
+        self.environment[name] = value
+
+    def _bodies_run(self) -> bool:
+        return any(isinstance(m, Scope) and m.now is not None for m in self._modules.values())
 
     def override(self, key: str) -> Any:
         if key not in self._decoded:
@@ -154,14 +198,28 @@ class Program:
     def member(self, scope: Scope, name: str) -> Any:
         """`module.name`: what the module binds, else its submodule."""
         try:
-            return scope.own(name)
+            value = scope.own(name)
         except KeyError:
             pass
+        else:
+            if scope.kind == "module" and scope.now is None and not isinstance(value, (UserFunction, JITCallable)):
+                self.check_others(scope, name, value)
+            return value
         if name == "__name__":
             return scope.module
         if name == "__file__":
             return scope.path
         return self.submodule(scope, name)
+
+    def check_others(self, scope: Scope, name: str, value: Any) -> None:
+        """Raises: Undetermined for a name of a module that another file may change."""
+        key = f"{scope.module}:{name}"
+        if (
+            key not in self.overrides
+            and not self._spoiling
+            and (found := foreign_change(self, scope, name, value)) is not None
+        ):
+            raise Undetermined(*found)
 
     def absolute_name(self, node: ast.ImportFrom, scope: Scope | Frame) -> str:
         """The dotted name of the module a from-import is from."""
@@ -262,14 +320,14 @@ class Program:
         before = scope.bindings.positions.get(id(node))
         if binding.kind == "assign":
             assert binding.value is not None
-            value = self.evaluate(binding.value, scope, before)
+            value = scope.right_side(node)
             for index in binding.path:
                 value = self.evaluator.element(value, index, scope.place(node))
             return value
         if binding.kind == "augmented":
             assert isinstance(node, ast.AugAssign)
             old = scope.lookup(binding.name, before)
-            return self.evaluator.binary(node.op, old, self.evaluate(node.value, scope, before), scope.place(node))
+            return self.evaluator.in_place(node.op, old, self.evaluate(node.value, scope, before), scope.place(node))
         if binding.kind == "parameter":
             if binding.value is not None:
                 return self.evaluate(binding.value, scope.parent)

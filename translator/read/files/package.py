@@ -16,7 +16,7 @@ def files_mentioning(path: str, texts: tuple[str, ...]) -> tuple[str, ...]:
     Which they are may change with any file of the package, a new one too: what is kept of an answer that looked into them asks again.
     """
     others = (other for other in _package_files(path) if other != path)
-    return tuple(other for other in others if any(text in _text(other) for text in texts))
+    return tuple(other for other in others if any(text in text_of(other) for text in texts))
 
 
 def files_mentioning_now(path: str, texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -48,7 +48,8 @@ def _files_below(top: str) -> tuple[str, ...]:
     return tuple(out)
 
 
-def _text(path: str) -> str:
+def text_of(path: str) -> str:
+    """The text of a file; "" where it cannot be read."""
     try:
         found = os.stat(path)
     except OSError:

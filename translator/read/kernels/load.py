@@ -13,9 +13,9 @@ from triton.compiler.errors import CompilationError
 from triton.runtime.jit import JITFunction
 
 from gluonize.diagnostics import Diagnostic, TranslationError
-from gluonize.read.evaluate.jit_function import UnresolvedDefault
 from gluonize.read.evaluate.lookup import find_kernel
 from gluonize.read.evaluate.program import Program
+from gluonize.read.evaluate.unresolved_names import UnresolvedDefault
 from gluonize.read.files.modules import ModuleFile, find_module, full_search_path, is_file, module_of_path, parse_file
 from gluonize.read.kernels.decorators import Decorator, kernel_decorators
 from gluonize.read.kernels.real_import import import_kernel, imported_function
@@ -82,6 +82,7 @@ class LoadedKernel:
         assert self.program is not None, "a call needs a program that was read"
         try:
             fn = self.program.load_reference(reference, arguments)
+            self.program.evaluator.builder.want(fn)
             self.program.evaluator.builder.fill()
         except NoValue as error:
             raise TranslationError(
@@ -142,16 +143,17 @@ def load_kernel(
     if import_hosts:
         return _load_imported(file, kernel, folders)
     program = Program(folders, globals)
+    program.entry = file.path
     scope = program.module_of(file)
     builder = program.evaluator.builder
     fn, node, home = find_kernel(builder, scope, kernel)
+    builder.want(fn)
     builder.fill()
     decorators = kernel_decorators(node, home)
     for found in decorators:
         place = f"{home.path}:{found.line}: "
         if found.kind == "other" and not any(note.startswith(place) for note in program.notes):
             program.note(f"{place}decorator @{found.name} of {node.name} was looked through")
-    _note_changed_globals(program, builder.reached)
     text = parse_file(home.path).text
     return LoadedKernel(
         fn, home.path, text, node.lineno, home.module, fn.__qualname__, node, decorators, tuple(builder.reached),
@@ -190,15 +192,6 @@ def resolve_source(source: str, search_path: tuple[str, ...]) -> tuple[ModuleFil
             )
         )
     return file, search_path
-
-
-def _note_changed_globals(program: Program, reached: list[Reached]) -> None:
-    for item in reached:
-        if item.kind != "constant":
-            continue
-        scope = program._modules.get(item.module)
-        if isinstance(scope, Scope) and (line := scope.bindings.changed_by_functions.get(item.qualname)):
-            program.note(f"{scope.path}:{line}: a function may change {item.qualname}; its value in the file was taken")
 
 
 def explain_trace_error(loaded: LoadedKernel, error: BaseException) -> TranslationError | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import functools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
@@ -28,12 +30,13 @@ class Guard:
 @dataclass(frozen=True)
 class Binding:
     """One way in which a name gets its value. `path` says which element of a tuple target it is, `position` orders
-    the bindings of a body, and `reason` says why an `opaque` one cannot be evaluated."""
+    the bindings of a body, and `reason` says why an `opaque` one cannot be evaluated. A `run` one has what the statement left in the
+    name when it ran (`module_run.py`), if it did."""
 
     name: str
-    kind: Literal["import", "from", "star", "def", "class", "assign", "augmented", "parameter", "opaque"]
+    kind: Literal["import", "from", "star", "def", "class", "assign", "augmented", "parameter", "run", "opaque"]
     node: ast.AST
-    position: int
+    position: float
     guards: tuple[Guard, ...] = ()
     value: ast.expr | None = None
     path: tuple[int, ...] = ()
@@ -44,12 +47,21 @@ class Binding:
 @dataclass
 class Bindings:
     """Every binding of a body by name, in order; star imports apart; `changed_by_functions` are the names that some
-    function declares `global`."""
+    function declares `global`, and the line. `unknown` are the statements that may bind names by text, with what matches those.
+    """
 
     by_name: dict[str, list[Binding]] = field(default_factory=dict)
     stars: list[Binding] = field(default_factory=list)
-    positions: dict[int, int] = field(default_factory=dict)
+    positions: dict[int, float] = field(default_factory=dict)
     changed_by_functions: dict[str, int] = field(default_factory=dict)
+    unknown: list[tuple[float, ast.AST, re.Pattern[str]]] = field(default_factory=list)
+    unknown_in_functions: list[tuple[ast.AST, re.Pattern[str]]] = field(default_factory=list)
+
+    def put(self, binding: Binding) -> None:
+        """Add what a name turned out to be bound to, in its place."""
+        found = self.by_name.setdefault(binding.name, [])
+        found.append(binding)
+        found.sort(key=lambda b: b.position)
 
 
 def index_bindings(body: list[ast.stmt], parameters: ast.arguments | None = None) -> Bindings:
@@ -86,7 +98,11 @@ class _Indexer:
             self.statement(statement, guards)
 
     def statement(self, node: ast.stmt, guards: tuple[Guard, ...]) -> None:
+        self.count += 1
         self.out.positions[id(node)] = self.count
+        for name in sorted(walrus_names(node)):
+            self.add(name, "run", node, guards)
+        self.out.unknown += [(self.count, node, names) for names in names_by_text(node)]
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             kind = "class" if isinstance(node, ast.ClassDef) else "def"
             if isinstance(node, ast.AsyncFunctionDef):
@@ -110,8 +126,6 @@ class _Indexer:
         elif isinstance(node, ast.AugAssign):
             if isinstance(node.target, ast.Name):
                 self.add(node.target.id, "augmented", node, guards, value=node.value)
-            else:
-                self.changed(node.target, node, guards)
         elif isinstance(node, ast.If):
             self.body(node.body, (*guards, Guard(node, "then")))
             self.body(node.orelse, (*guards, Guard(node, "else")))
@@ -129,32 +143,21 @@ class _Indexer:
                 if item.optional_vars is not None:
                     self.opaque(item.optional_vars, node, guards, "it is bound by a with statement")
             self.body(node.body, guards)
-        elif isinstance(node, (ast.For, ast.AsyncFor, ast.While)) or type(node).__name__ in ("Match", "TryStar"):
-            for name in sorted({n.id for n in _own_nodes(node) if isinstance(n, ast.Name) and _stored(n)}):
-                self.add(
-                    name, "opaque", node, guards, reason=f"it is bound in a {type(node).__name__.lower()} statement"
-                )
+        elif isinstance(node, (ast.For, ast.While)):
+            for name in sorted(stored_names(node)):
+                self.add(name, "run", node, guards)
+        elif isinstance(node, ast.AsyncFor) or type(node).__name__ in ("Match", "TryStar"):
+            for name in sorted(stored_names(node)):
+                reason = f"it is bound in a {type(node).__name__.lower()} statement"
+                self.add(name, "opaque", node, guards, reason=reason)
         elif isinstance(node, ast.Delete):
             for target in node.targets:
-                self.opaque(target, node, guards, "it is deleted")
-        elif isinstance(node, ast.Expr):
-            self.expression(node, guards)
-
-    def expression(self, node: ast.Expr, guards: tuple[Guard, ...]) -> None:
-        call = node.value
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in MUTATING_METHODS:
-            self.changed(call.func.value, node, guards)
-
-    def changed(self, target: ast.expr, node: ast.stmt, guards: tuple[Guard, ...]) -> None:
-        """`X[...] = v`, `X.a = v`, `X.append(v)`: X is no longer what it was assigned."""
-        while isinstance(target, (ast.Subscript, ast.Attribute)):
-            target = target.value
-        if isinstance(target, ast.Name):
-            self.add(target.id, "opaque", node, guards, reason=f"it is changed at line {node.lineno}")
+                if isinstance(target, (ast.Name, ast.Tuple, ast.List)):
+                    self.opaque(target, node, guards, "it is deleted")
 
     def opaque(self, target: ast.expr, node: ast.stmt, guards: tuple[Guard, ...], reason: str) -> None:
         for name in ast.walk(target):
-            if isinstance(name, ast.Name):
+            if isinstance(name, ast.Name) and _stored(name):
                 self.add(name.id, "opaque", node, guards, reason=reason)
 
     def target(self, target: ast.expr, node: ast.stmt, guards: tuple[Guard, ...], value: ast.expr, path: tuple) -> None:
@@ -166,16 +169,133 @@ class _Indexer:
                 return
             for number, item in enumerate(target.elts):
                 self.target(item, node, guards, value, (*path, number))
-        else:
-            self.changed(target, node, guards)
 
     def global_names(self) -> None:
-        """Note what functions and classes in the body declare `global`, in the order in which they stand there."""
-        for scope in self.scopes:
+        """Note what functions and classes in the body declare `global` or bind by text, in the order in which they stand there."""
+        for scope in filter(_declares, self.scopes):
             for inner in _statements(scope):
                 if isinstance(inner, ast.Global):
                     for name in inner.names:
                         self.out.changed_by_functions.setdefault(name, inner.lineno)
+                if not isinstance(scope, ast.FunctionDef) or scope.name not in ("__getattr__", "__dir__"):
+                    self.out.unknown_in_functions += [(inner, names) for names in names_by_text(inner)]
+
+
+def names_by_text(node: ast.stmt) -> list[re.Pattern[str]]:
+    """Of the names of its module that a statement may bind by their text (`globals()[...] = `, `exec`), what matches them.
+
+    Statements inside of it are left out. Reading the names of a module is no such thing.
+    """
+    out: list[re.Pattern[str]] = []
+    inside = own_expressions(node)
+    if not any(_names_its_module(found) for found in inside):
+        return out
+    owners = {id(child): parent for parent in inside for child in ast.iter_child_nodes(parent)}
+    for found in inside:
+        if not is_own_module(found):
+            if isinstance(found, ast.Call) and isinstance(found.func, ast.Name) and found.func.id in ("exec", "eval"):
+                if len(found.args) == 1 and not found.keywords:
+                    out.append(re.compile(""))
+            continue
+        above = owners.get(id(found))
+        if isinstance(above, ast.Attribute):
+            over = owners.get(id(above))
+            if isinstance(above.ctx, ast.Store):
+                out.append(re.compile(re.escape(above.attr) + "$"))
+            elif above.attr in (
+                "__dict__",
+                "update",
+                "setdefault",
+                "pop",
+                "popitem",
+                "clear",
+                "__setitem__",
+                "__setattr__",
+            ):
+                out.append(re.compile(""))
+            elif not isinstance(over, ast.Call) and isinstance(found, ast.Call):
+                out.append(re.compile(""))
+        elif isinstance(above, ast.Subscript) and found is above.value:
+            if not isinstance(above.ctx, ast.Load):
+                out.append(_pattern(above.slice))
+        elif isinstance(above, ast.Call) and isinstance(above.func, ast.Name) and found in above.args:
+            if above.func.id == "setattr" and len(above.args) == 3:
+                out.append(_pattern(above.args[1]))
+            elif above.func.id not in (
+                "getattr",
+                "hasattr",
+                "len",
+                "list",
+                "dict",
+                "set",
+                "sorted",
+                "dir",
+                "tuple",
+                "id",
+                "print",
+            ):
+                out.append(re.compile(""))
+        elif not isinstance(above, (ast.Compare, ast.For, ast.comprehension)):
+            out.append(re.compile(""))
+    return out
+
+
+def _names_its_module(node: ast.AST) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id in ("globals", "vars", "locals", "exec", "eval")
+    return isinstance(node, ast.Attribute) and node.attr == "modules"
+
+
+@functools.lru_cache(maxsize=4096)
+def _declares(scope: ast.AST) -> bool:
+    """Whether a function or class has anything in it that may bind names of its module."""
+    return any(isinstance(inner, ast.Global) or _names_its_module(inner) for inner in ast.walk(scope))
+
+
+def is_own_module(node: ast.AST) -> bool:
+    """`globals()`, `vars()`, `locals()`, `sys.modules[__name__]`."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return node.func.id in ("globals", "vars", "locals") and not node.args and not node.keywords
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute):
+        return node.value.attr == "modules" and isinstance(node.slice, ast.Name) and node.slice.id == "__name__"
+    return False
+
+
+def _pattern(key: ast.expr) -> re.Pattern[str]:
+    """What matches the texts that an expression may give."""
+    if isinstance(key, ast.Constant) and isinstance(key.value, str):
+        return re.compile(re.escape(key.value) + "$")
+    if isinstance(key, ast.JoinedStr):
+        parts = [re.escape(str(p.value)) if isinstance(p, ast.Constant) else ".*" for p in key.values]
+        return re.compile("".join(parts) + "$")
+    return re.compile("")
+
+
+def own_expressions(node: ast.stmt) -> list[ast.AST]:
+    """The statement and the expressions in it, without the statements in it; lambdas are left out, comprehensions are not."""
+    out: list[ast.AST] = []
+    todo: list[ast.AST] = [node]
+    while todo:
+        current = todo.pop()
+        out.append(current)
+        for child in ast.iter_child_nodes(current):
+            if not isinstance(child, (ast.stmt, ast.Lambda, ast.excepthandler, ast.arguments)):
+                if type(child).__name__ != "match_case":
+                    todo.append(child)
+    return out
+
+
+def walrus_names(node: ast.stmt) -> set[str]:
+    """The names that `:=` binds in a statement."""
+    return {n.target.id for n in own_expressions(node) if isinstance(n, ast.NamedExpr)}
+
+
+def stored_names(node: ast.AST) -> set[str]:
+    """The names that a statement and those in it bind, without what functions and classes in it do."""
+    names = {n.id for n in _own_nodes(node) if isinstance(n, ast.Name) and _stored(n)}
+    patterns = (n for n in _own_nodes(node) if isinstance(n, (ast.MatchAs, ast.MatchStar, ast.MatchMapping)))
+    captured = (n.rest if isinstance(n, ast.MatchMapping) else n.name for n in patterns)
+    return names.union(name for name in captured if name)
 
 
 def _statements(scope: ast.AST) -> Iterator[ast.stmt]:
@@ -196,7 +316,7 @@ def _stored(name: ast.Name) -> bool:
 
 def _own_nodes(node: ast.AST):
     """`node` and what is inside it, without the insides of nested functions and classes (whose names are stored here
-    as functions)."""
+    as functions) and of comprehensions (whose `:=` stores here)."""
     stack = [node]
     while stack:
         current = stack.pop()

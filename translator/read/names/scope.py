@@ -11,7 +11,9 @@ import builtins
 from types import ModuleType
 from typing import Any, Protocol
 
+from gluonize.read.evaluate.bodies.effects import Effects
 from gluonize.read.files.by_path import LoadedModules
+from gluonize.read.names.binding_kinds import catches, imports_triton, is_equal, line_of, only_raises, shortened
 from gluonize.read.names.bindings import Binding, Guard, index_bindings
 from gluonize.read.unresolved import NoValue, Place, Raised, Undetermined
 
@@ -23,11 +25,23 @@ class ProgramOfScope(Protocol):
 
     overrides: dict[str, Any]
     loaded: LoadedModules
+    effects: Effects
+    evaluator: Any
+    entry: str
+    imported_files: tuple[str, ...]
+    files_around: dict[str, tuple[str, ...]]
+    environment: dict[str, str]
 
+    def spoil_changed(self, node: ast.AST, scope: Scope | Frame, reason: str, place: Place) -> None: ...
+    def set_environment(self, name: str, value: str, place: Place) -> None: ...
+    def check_others(self, scope: Scope, name: str, value: Any) -> None: ...
+    def run_body(self, scope: Scope) -> Any: ...
+    def collect(self) -> list[str]: ...
+    def collected(self) -> list[str]: ...
     def note(self, text: str) -> None: ...
     def override(self, key: str) -> Any: ...
-    def evaluate(self, node: ast.expr, scope: Scope | Frame, before: int | None = None) -> Any: ...
-    def truth(self, node: ast.expr, scope: Scope | Frame, before: int | None = None) -> bool: ...
+    def evaluate(self, node: ast.expr, scope: Scope | Frame, before: float | None = None) -> Any: ...
+    def truth(self, node: ast.expr, scope: Scope | Frame, before: float | None = None) -> bool: ...
     def bind(self, binding: Binding, scope: Scope) -> Any: ...
     def member(self, scope: Scope, name: str) -> Any: ...
     def import_module(self, name: str) -> Any: ...
@@ -56,14 +70,21 @@ class Scope:
         self.bindings = index_bindings(body, parameters)
         self.namespace = ModuleType(module)
         self.namespace.__file__ = path
-        self._values: dict[int, Any] = {}
+        self._values: dict[Any, Any] = {}
+        self._notes: dict[Any, list[str]] = {}
         self._outcomes: dict[int, Any] = {}
+        self._failed: dict[int, float] = {}
         self._inner: dict[int, Scope] = {}
+        self._run: Any = None  # what runs, or has run, the body
+        self.now: float | None = None  # where it is; None before and after
+        self.overlay: dict[str, Any] = {}  # what the statement that runs has bound so far
+        self.called: dict[int, Any] = {}  # what the calls of the body gave when it ran
+        self.defaults: dict[int, Any] = {}  # of the functions that are defined here, by their expressions
 
     def place(self, node: ast.AST) -> Place:
         return Place.of(self.path, node)
 
-    def lookup(self, name: str, before: int | None = None) -> Any:
+    def lookup(self, name: str, before: float | None = None) -> Any:
         """The value of `name` here or in an enclosing scope; only bindings up to position `before` if that is given.
 
         Raises: Undetermined, or Raised(NameError) when nothing binds it.
@@ -82,18 +103,60 @@ class Scope:
         if name == "__file__":
             return self.path
         if hasattr(builtins, name):
+            self.program.effects.check(builtins)
             return getattr(builtins, name)
         raise Raised(NameError(f"name {name!r} is not defined in {self.module}"))
 
-    def own(self, name: str, before: int | None = None) -> Any:
+    def own(self, name: str, before: float | None = None) -> Any:
         """Like `lookup`, in this scope only. Raises KeyError when nothing here binds the name."""
         key = f"{self.module}:{self.qualname + '.' if self.qualname else ''}{name}"
         if key in self.program.overrides:
             return self.program.override(key)
-        return self.value_of(self.select(name, before))
+        self.run()
+        found = self.overlay[name] if name in self.overlay else self.value_of(self.select(name, before))
+        return self.program.effects.check(found)
 
-    def select(self, name: str, before: int | None = None) -> Binding:
+    def run(self) -> None:
+        """Run the body in order, once: what names hold may depend on all of it."""
+        if self._run is None:
+            self._run = self.program.run_body(self)
+            self.program.collect()
+            try:
+                self._run.run()
+            finally:
+                self.now = None
+                self.program.collected()
+
+    def right_side(self, node: Any) -> Any:
+        """The value of an assignment, which all its targets share; evaluated once."""
+        key = "value", id(node)
+        if (known := self._values.get(key)) is None:
+            self._values[key] = Undetermined("it depends on itself", self.place(node))
+            try:
+                known = (self.program.evaluate(node.value, self, self.bindings.positions.get(id(node))),)
+            except NoValue as error:
+                known = error
+            self._values[key] = known
+        if isinstance(known, NoValue):
+            raise known
+        return known[0]
+
+    def keep(self, node: ast.AST, name: str, value: Any) -> None:
+        """What a statement has bound a name to while it ran, or why that is not known."""
+        self._values[id(node), name, ()] = value if isinstance(value, NoValue) else (value,)
+
+    def select(self, name: str, before: float | None = None) -> Binding:
         """The binding of `name` that applies. Raises: KeyError when there is none, Undetermined when it cannot be told."""
+        self.run()
+        before = self.now if before is None else before
+        binding = self._selected(name, before)
+        if binding.kind not in ("import", "from", "star", "parameter"):
+            for position, node, names in self.bindings.unknown:
+                if binding.position < position and (before is None or position < before) and names.match(name):
+                    raise Undetermined(f"`{shortened(ast.unparse(node))}` may bind {name}", self.place(node))
+        return binding
+
+    def _selected(self, name: str, before: float | None) -> Binding:
         possible: list[tuple[Binding, Guard | None, str]] = []
         for binding in self._candidates(name, before):
             decided = self.holds(binding)
@@ -110,7 +173,7 @@ class Scope:
             return self._agreed(name, possible)
         if guard is not None:
             self.program.note(
-                f"{self.path}:{_line(binding)}: {name} is defined only under the condition at line {guard.node.lineno}, "
+                f"{self.path}:{line_of(binding)}: {name} is defined only under the condition at line {guard.node.lineno}, "
                 f"which is taken to hold ({reason})"
             )
         return binding
@@ -119,16 +182,16 @@ class Scope:
         """The binding to take when several stay possible: they must have the same value, or be the branches of a `try`
         of which only one can be evaluated. Where one imports from Triton and others stand in for it, Triton is there; so is a
         function where the others are functions that only raise. Raises: Undetermined."""
-        imports = [binding for binding, _, _ in possible if _imports_triton(binding)]
+        imports = [binding for binding, _, _ in possible if imports_triton(binding)]
         if len(imports) == 1:
             self.program.note(
-                f"{self.path}:{_line(imports[0])}: {name} is taken to be Triton's, without which there are no kernels"
+                f"{self.path}:{line_of(imports[0])}: {name} is taken to be Triton's, without which there are no kernels"
             )
             return imports[0]
-        real = [binding for binding, _, _ in possible if not _only_raises(binding.node)]
+        real = [binding for binding, _, _ in possible if not only_raises(binding.node)]
         if len(real) == 1:
             self.program.note(
-                f"{self.path}:{_line(real[0])}: {name} is taken to be there; the others that stand in for it only raise an exception"
+                f"{self.path}:{line_of(real[0])}: {name} is taken to be there; the others that stand in for it only raise an exception"
             )
             return real[0]
         values, failures = [], []
@@ -139,7 +202,7 @@ class Scope:
                 failures.append(error)
         _, guard, reason = possible[0]
         first = values[0][0] if values else None
-        same = values and all(type(value) is type(first) and _equal(value, first) for value, _ in values)
+        same = values and all(type(value) is type(first) and is_equal(value, first) for value, _ in values)
         if same and not failures:
             return values[0][1]
         if same and isinstance(guard.node, ast.Try):
@@ -147,11 +210,9 @@ class Scope:
                 f"{self.path}:{guard.node.lineno}: of the branches that define {name}, the one that can be evaluated was taken"
             )
             return values[0][1]
-        lines = ", ".join(str(_line(binding)) for binding, _, _ in reversed(possible))
+        lines = ", ".join(str(line_of(binding)) for binding, _, _ in reversed(possible))
         test = ast.unparse(guard.node.test) if isinstance(guard.node, ast.If) else "the try statement"
-        message = (
-            f"which definition of {name} applies (lines {lines} of {self.path}) depends on `{_short(test)}`: {reason}"
-        )
+        message = f"which definition of {name} applies (lines {lines} of {self.path}) depends on `{shortened(test)}`: {reason}"
         raise Undetermined(message, self.place(guard.node))
 
     def defines(self, name: str) -> bool:
@@ -167,7 +228,7 @@ class Scope:
         except (*NoValue, KeyError, TypeError):
             return None
 
-    def _candidates(self, name: str, before: int | None):
+    def _candidates(self, name: str, before: float | None):
         """The bindings of `name`, last first; star imports count where their module exports the name."""
         own = self.bindings.by_name.get(name, [])
         if not self.bindings.stars:
@@ -187,30 +248,47 @@ class Scope:
 
     def holds(self, binding: Binding) -> Any:
         """True, False, or (guard, reason) when it cannot be told."""
+        self.run()
+        if binding.kind == "run" and (id(binding.node), binding.name, ()) not in self._values:
+            return False
         unknown = None
         for guard in binding.guards:
-            outcome = self._guard(guard)
+            outcome = self._guard(guard, binding)
             if outcome is False:
                 return False
             if outcome is not True and unknown is None:
                 unknown = (guard, outcome)
         return True if unknown is None else unknown
 
-    def _guard(self, guard: Guard) -> Any:
+    def outcome(self, node: ast.If | ast.Try) -> tuple[str, str]:
+        """The branch of a statement that runs, "" where it cannot be told, and the reason."""
+        known = self._outcomes.get(id(node))
+        if known is _EVALUATING:
+            return "", "its condition depends on itself"
+        if known is None:
+            self._outcomes[id(node)] = _EVALUATING
+            self.program.collect()
+            try:
+                known = self._if(node) if isinstance(node, ast.If) else self._try(node)
+            finally:
+                self._notes[id(node)] = self.program.collected()
+            self._outcomes[id(node)] = known
+        for note in self._notes.get(id(node), ()):
+            self.program.note(note)
+        return known
+
+    def _guard(self, guard: Guard, binding: Binding) -> Any:
         """True, False, or the reason why it cannot be told."""
-        outcome = self._outcomes.get(id(guard.node))
-        if outcome is None:
-            self._outcomes[id(guard.node)] = _EVALUATING
-            outcome = self._if(guard.node) if isinstance(guard.node, ast.If) else self._try(guard.node)
-            self._outcomes[id(guard.node)] = outcome
-        if outcome is _EVALUATING:
-            return "its condition depends on itself"
-        branch, reason = outcome
+        branch, reason = self.outcome(guard.node)
         if not branch:
             return reason
-        return guard.branch == branch or (
-            branch == "body" and guard.branch == "else" and isinstance(guard.node, ast.Try)
-        )
+        if guard.branch == branch:
+            return True
+        if not isinstance(guard.node, ast.Try) or branch == "then":
+            return False
+        if guard.branch == "body" and branch.startswith("except"):  # what was bound before it raised
+            return binding.position <= self._failed.get(id(guard.node), 0)
+        return branch == "body" and guard.branch == "else"
 
     def _if(self, node: ast.If) -> tuple[str, str]:
         try:
@@ -222,7 +300,7 @@ class Scope:
     def _try(self, node: ast.Try) -> tuple[str, str]:
         """Which branch of a try statement runs: its imports and assignments are tried, statically."""
         try:
-            self._attempt(node.body)
+            self._attempt(node)
         except Raised as error:
             for number, handler in enumerate(node.handlers):
                 if catches(handler.type, error.error):
@@ -232,39 +310,50 @@ class Scope:
             return "", error.reason
         return "body", ""
 
-    def _attempt(self, body: list[ast.stmt]) -> None:
-        for statement in body:
-            position = self.bindings.positions.get(id(statement))
+    def _attempt(self, node: ast.Try) -> None:
+        for statement in node.body:
+            self._failed[id(node)] = self.bindings.positions.get(id(statement), 0)
             if isinstance(statement, (ast.Import, ast.ImportFrom)):
                 self.program.attempt_import(statement, self)
-            elif (
-                isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr))
-                and statement.value is not None
-            ):
-                self.program.evaluate(statement.value, self, position)
             elif isinstance(statement, ast.Raise):
                 raise Raised(RuntimeError("raise statement"), self.place(statement))
+            elif not isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+                self._run.statement(statement)
 
     def value_of(self, binding: Binding) -> Any:
         """The value a binding gives; evaluated once."""
         key = id(binding.node), binding.name, binding.path
-        known = self._values.get(key)  # type: ignore[call-overload]
+        known = self._values.get(key)
         if known is _EVALUATING:
             raise Undetermined(f"{binding.name} depends on itself", self.place(binding.node))
+        if known is None:
+            known = self._evaluated(key, binding)
+        for note in self._notes.get(key, ()):
+            self.program.note(note)
         if isinstance(known, NoValue):
             raise known
-        if known is not None:
-            return known[0]
-        self._values[key] = _EVALUATING  # type: ignore[index]
+        return known[0]
+
+    def _evaluated(self, key: Any, binding: Binding) -> Any:
+        """The value of a binding, evaluated where it stands, in a tuple; or why it has none."""
+        self._values[key] = _EVALUATING
+        saved, self.now = self.now, self.bindings.positions.get(id(binding.node), self.now)
+        self.program.collect()
         try:
             value = self.program.bind(binding, self)
+            if hasattr(type(value), "__next__"):
+                raise Undetermined(
+                    "an iterator is kept, which is used up by what runs in between", self.place(binding.node)
+                )
+            self._values[key] = (value,)
         except NoValue as error:
             if error.place is None:
                 error.place = self.place(binding.node)
-            self._values[key] = error  # type: ignore[index]
-            raise
-        self._values[key] = (value,)  # type: ignore[index]
-        return value
+            self._values[key] = error
+        finally:
+            self.now = saved
+            self._notes[key] = self.program.collected()
+        return self._values[key]
 
     def inside(self, node: ast.AST) -> Scope:
         """The body of a function or class that is defined here."""
@@ -286,60 +375,26 @@ class Scope:
 class Frame:
     """The local names of a host function while it is interpreted; `scope` is where it was defined."""
 
-    def __init__(self, scope: Scope | Frame, path: str, module: str, qualname: str):
+    is_body = False  # of a module or class, whose own names its locals are
+
+    def __init__(self, scope: Scope | Frame, path: str, module: str, qualname: str, is_comprehension: bool = False):
+        self.is_comprehension = is_comprehension
         self.outer, self.path, self.module, self.qualname = scope, path, module, qualname
         self.program: ProgramOfScope = scope.program
         self.locals: dict[str, Any] = {}
+        self.globals: set[str] = set()
+        self.defaults: dict[int, Any] = {}
         self.namespace = ModuleType(module)
         self.namespace.__file__ = path
 
     def place(self, node: ast.AST) -> Place:
         return Place.of(self.path, node)
 
-    def lookup(self, name: str, before: int | None = None) -> Any:
-        if name in self.locals:
-            return self.locals[name]
+    def lookup(self, name: str, before: float | None = None) -> Any:
+        if name in self.locals and name not in self.globals:
+            return self.program.effects.check(self.locals[name])
         outer: Scope | Frame | None = self.outer
         while isinstance(outer, Scope) and outer.kind == "class":
             outer = outer.parent
         assert outer is not None, "a function is defined in a module"
         return outer.lookup(name)
-
-
-def catches(handler: ast.expr | None, error: Exception) -> bool:
-    if handler is None:
-        return True
-    names = handler.elts if isinstance(handler, ast.Tuple) else [handler]
-    for name in names:
-        kind = getattr(builtins, name.id, None) if isinstance(name, ast.Name) else None
-        if isinstance(kind, type) and isinstance(error, kind):
-            return True
-    return False
-
-
-def _equal(a: Any, b: Any) -> bool:
-    return a is b or (isinstance(a, (int, float, str, bool, tuple)) and a == b)
-
-
-def _only_raises(node: ast.AST | None) -> bool:
-    """Whether it is a function whose first statement, but for a docstring, raises an exception."""
-    if not isinstance(node, ast.FunctionDef):
-        return False
-    first, *rest = node.body
-    is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-    return isinstance((rest or [first])[0] if is_docstring else first, ast.Raise)
-
-
-def _imports_triton(binding: Binding) -> bool:
-    if isinstance(binding.node, ast.ImportFrom) and binding.alias is not None:
-        return not binding.node.level and (binding.node.module or "").split(".")[0] == "triton"
-    return binding.kind == "import" and binding.alias is not None and binding.alias.name.split(".")[0] == "triton"
-
-
-def _line(binding: Binding) -> int:
-    return getattr(binding.node, "lineno", 0)
-
-
-def _short(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= 70 else text[:67] + "..."

@@ -81,7 +81,7 @@ def parameters_read(facts: FunctionFacts, body: list[ast.stmt]) -> set[str]:
     return found
 
 
-# Constexpr parameters that a translation adds to a function.
+# Constexpr parameters that a translation adds to a function, and defaults that its text would not give any more.
 
 
 def with_parameters(source: SourceText, args: ast.arguments, added: Mapping[str, str]) -> Edit:
@@ -99,6 +99,19 @@ def with_parameters(source: SourceText, args: ast.arguments, added: Mapping[str,
         indent = line[: len(line) - len(line.lstrip())]
         return at, at, "".join(f"\n{indent}{text}," for text in texts)
     return end, end, (", " if ends else "") + ", ".join(texts)
+
+
+def bound_default(facts: FunctionFacts, default: ast.expr) -> Written | None:
+    """The value that the name of a default had when `def` ran, where the name has another one when the module has been read."""
+    fn, args = facts.frame.fn, facts.tree.args
+    if not isinstance(default, ast.Name) or default.id not in fn.fn.__globals__:
+        return None
+    positional = [*args.posonlyargs, *args.args]
+    paired = [*zip(reversed(positional), reversed(args.defaults)), *zip(args.kwonlyargs, args.kw_defaults)]
+    argument = next(a.arg for a, value in paired if value is default)
+    bound = next(p.default for p in fn.params if p.name == argument)
+    same = fn.fn.__globals__[default.id] == bound
+    return literal(bound) if type(bound) in (int, float, bool, str) and not same else None
 
 
 MAX_ROUNDS = 40
@@ -297,7 +310,7 @@ class FunctionRewriter(Assignments):
             if arg.annotation is not None:
                 self.edits.replace(arg.annotation, self.emit(arg.annotation))
         for default in [*args.defaults, *(d for d in args.kw_defaults if d is not None)]:
-            self.edits.replace(default, self.emit(default))
+            self.edits.replace(default, bound_default(self.facts, default) or self.emit(default))
         if self.facts.tree.returns is not None:
             self.edits.replace(self.facts.tree.returns, self.emit(self.facts.tree.returns))
         if self.added_parameters:

@@ -1,0 +1,1 @@
+"""Bodies run in order: what a statement changes, and what stays open."""

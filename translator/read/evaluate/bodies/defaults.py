@@ -1,0 +1,39 @@
+"""Default arguments: they are bound when `def` runs, once, and shared by all calls."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from gluonize.read.evaluate.evaluation import Evaluation
+from gluonize.read.names.scope import Frame, Scope
+from gluonize.read.unresolved import NoValue
+
+
+def bound_defaults(evaluation: Evaluation, spec: ast.arguments, scope: Scope | Frame) -> dict[int, Any]:
+    """The defaults of a function that is defined now, or was, by their expressions; why one has no value in its place."""
+    held = {}
+    for default in [*spec.defaults, *spec.kw_defaults]:
+        if default is None or isinstance(default, ast.Constant):
+            continue
+        if id(default) in scope.defaults:
+            held[id(default)] = scope.defaults[id(default)]
+            continue
+        try:
+            held[id(default)] = evaluation.evaluate(default, scope)
+        except NoValue as error:
+            held[id(default)] = error
+    return held
+
+
+def default_value(evaluation: Evaluation, node: ast.expr, held: dict[int, Any], scope: Scope | Frame) -> Any:
+    """The value of one of them. Raises: Undetermined, Raised."""
+    if id(node) not in held:
+        return evaluation.evaluate(node, scope)
+    value = held[id(node)]
+    if isinstance(value, NoValue):
+        raise value
+    return evaluation.program.effects.check(value)
+
+
+__all__ = ["bound_defaults", "default_value"]

@@ -1,0 +1,339 @@
+"""A body (of a module, a class, a function) run in order, for what its statements do to names and objects.
+
+What a name is bound to is looked up by its bindings (`scope.py`); here they are evaluated in the order in which Python binds them, and
+loops, calls and assignments to items have their effects in between. A statement that cannot be followed leaves what it may
+have changed unknown, and nothing else.
+"""
+
+from __future__ import annotations
+
+import ast
+from types import ModuleType
+from typing import Any
+
+from triton.language import core
+from triton.runtime.jit import JITCallable
+
+from gluonize.read.evaluate.bodies.changes import changes, root_of
+from gluonize.read.evaluate.bodies.effects import parts
+from gluonize.read.evaluate.host_objects import UserClass, UserFunction
+from gluonize.read.names.bindings import Binding, is_own_module, own_expressions, stored_names
+from gluonize.read.names.scope import Frame, Scope
+from gluonize.read.unresolved import NoValue, Place, Raised, Undetermined
+
+_JIT = ("jit", "constexpr_function", "builtin", "extern", "aggregate", "autotune", "heuristics")
+
+
+class BodyFrame(Frame):
+    """The names of a body while one of its statements runs."""
+
+    is_body = True
+
+    def __init__(self, scope: Scope):
+        super().__init__(scope, scope.path, scope.module, scope.qualname)
+        self.locals = scope.overlay
+        self.namespace = scope.namespace
+
+    def lookup(self, name: str, before: float | None = None) -> Any:
+        return self.outer.lookup(name)
+
+
+class BodyRun:
+    """One run of a scope's body."""
+
+    def __init__(self, scope: Scope):
+        self.scope, self.program = scope, scope.program
+        self.effects = scope.program.effects
+        self.frame = BodyFrame(scope)
+        self.done: set[int] = set()
+        self.bound: dict[int, list[Binding]] = {}
+        for found in scope.bindings.by_name.values():
+            for binding in found:
+                self.bound.setdefault(id(binding.node), []).append(binding)
+
+    def run(self) -> None:
+        with self.effects.body():
+            self._block(self.scope.body)
+
+    def _block(self, statements: list[ast.stmt]) -> None:
+        for statement in statements:
+            try:
+                self.statement(statement)
+            except NoValue:
+                pass  # what it may have changed is unknown by now
+
+    def statement(self, node: ast.stmt) -> None:
+        """Run a statement, once. Raises: Undetermined, Raised, when what it may have changed has been spoiled."""
+        if id(node) in self.done:
+            return
+        self.done.add(id(node))
+        saved = self.scope.now
+        self.scope.now = self.scope.bindings.positions.get(id(node), saved)
+        try:
+            self._statement(node)
+        except NoValue as error:
+            self._failed(node, error)
+            raise
+        except RecursionError:
+            error = Undetermined("it is nested too deeply", self.scope.place(node))
+            self._failed(node, error)
+            raise error from None
+        finally:
+            self._keep(node)
+            self.scope.now = saved
+
+    def _statement(self, node: ast.stmt) -> None:
+        scope = self.scope
+        if isinstance(node, ast.FunctionDef):
+            self._function(node)
+        elif isinstance(node, ast.ClassDef):
+            self._class(node)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            self._assign(node)
+        elif isinstance(node, ast.If):
+            outcome, _ = scope.outcome(node)
+            self._branches({"then": node.body, "else": node.orelse}, outcome)
+        elif isinstance(node, ast.Try):
+            outcome, _ = scope.outcome(node)
+            handlers = {f"except {number}": handler.body for number, handler in enumerate(node.handlers)}
+            if outcome == "body":
+                self._block([*node.body, *node.orelse])
+            else:
+                self._branches(
+                    {"body": [s for s in node.body if not outcome], "else": [] if outcome else node.orelse, **handlers},
+                    outcome,
+                )
+            self._block(node.finalbody)
+        elif isinstance(node, ast.With):
+            for item in node.items:
+                scope.program.evaluate(item.context_expr, scope, scope.now)
+            self._block(node.body)
+        elif isinstance(node, ast.Expr):
+            if not isinstance(node.value, ast.Constant):
+                scope.program.evaluate(node.value, scope, scope.now)
+        elif isinstance(node, ast.Delete):
+            for target in node.targets:
+                if isinstance(target, (ast.Subscript, ast.Attribute)):
+                    self._interpret(ast.copy_location(ast.Delete([target]), node))
+        elif isinstance(node, ast.Assert):
+            scope.program.evaluate(node.test, scope, scope.now)
+        elif not isinstance(
+            node, (ast.Import, ast.ImportFrom, ast.Pass, ast.Global, ast.Nonlocal, ast.Return, ast.Raise)
+        ):
+            self._interpret(node)
+
+    def _interpret(self, node: ast.stmt) -> None:
+        self.program.evaluator.calls.interpreter.statement(node, self.frame)
+
+    def _branches(self, branches: dict[str, list[ast.stmt]], outcome: str) -> None:
+        if outcome:
+            return self._block(branches.get(outcome, []))
+        with self.effects.unsure():
+            for statements in branches.values():
+                self._block(statements)
+        return None
+
+    def _assign(self, node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> None:
+        """Evaluate what names are bound to; set items and attributes."""
+        failure: Undetermined | Raised | None = None
+        for binding in self.bound.get(id(node), ()):
+            if binding.kind in ("assign", "augmented"):
+                try:
+                    self.scope.value_of(binding)
+                except NoValue as error:
+                    failure = failure or error
+        if failure is not None:
+            raise failure
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if isinstance(node, ast.AugAssign):
+            if not isinstance(node.target, ast.Name):
+                self._interpret(node)
+        elif node.value is not None:
+            for target in targets:
+                if any(
+                    isinstance(n, (ast.Subscript, ast.Attribute)) and not isinstance(n.ctx, ast.Load)
+                    for n in ast.walk(target)
+                ):
+                    value = self.scope.right_side(node)
+                    self.program.evaluator.calls.interpreter.assign(target, value, self.frame)
+
+    def _function(self, node: ast.FunctionDef) -> None:
+        """Bind the defaults; have decorators that are not the compiler's do what they do."""
+        scope = self.scope
+        for default in [*node.args.defaults, *node.args.kw_defaults]:
+            if default is not None and not isinstance(default, ast.Constant):
+                try:
+                    scope.defaults[id(default)] = self.effects.check(scope.program.evaluate(default, scope, scope.now))
+                except NoValue as error:
+                    scope.defaults[id(default)] = error
+        if not node.decorator_list:
+            return
+        if not any(_is_jit(decorator) for decorator in node.decorator_list):
+            for binding in self.bound.get(id(node), ()):
+                if binding.kind == "def":
+                    self.scope.value_of(binding)
+            return
+        for decorator in node.decorator_list:
+            if not _is_jit(decorator):
+                self._spoil_call(decorator, [])
+
+    def _class(self, node: ast.ClassDef) -> None:
+        if any(_is_jit(decorator) for decorator in node.decorator_list):
+            return
+        for binding in self.bound.get(id(node), ()):
+            if binding.kind != "class":
+                continue
+            value = self.scope.value_of(binding)
+            if not isinstance(value, UserClass):
+                continue
+            value.scope.run()
+            for base in [*node.bases, *(keyword.value for keyword in node.keywords)]:
+                self._spoil_class(base, value)
+            for decorator in node.decorator_list:
+                self._decorated(decorator, value)
+
+    def _spoil_class(self, base: ast.expr, made: UserClass) -> None:
+        """What a base with a hook for its subclasses, or a metaclass, may change."""
+        try:
+            value = self.program.evaluate(base, self.scope, self.scope.now)
+        except NoValue:
+            return
+        if isinstance(value, UserClass):
+            hooks = [s for s in value.node.body if isinstance(s, ast.FunctionDef)]
+            for hook in hooks:
+                if hook.name in ("__init_subclass__", "__new__", "__init__", "__call__", "__prepare__", "__set_name__"):
+                    spoil(
+                        self.program,
+                        UserFunction(hook, value.scope),
+                        "a class is derived from it",
+                        self.scope.place(base),
+                    )
+
+    def _decorated(self, decorator: ast.expr, made: UserClass) -> None:
+        try:
+            value = self.program.evaluate(decorator, self.scope, self.scope.now)
+        except NoValue:
+            value = None
+        if isinstance(value, (UserFunction, UserClass)):
+            place = self.scope.place(decorator)
+            spoil(self.program, value, f"@{ast.unparse(decorator)} may change it", place)
+            spoil(self.program, made, f"@{ast.unparse(decorator)} may change it", place)
+
+    # --- what a statement leaves
+
+    def _keep(self, node: ast.stmt) -> None:
+        """Bind the names that the statement has bound while it ran."""
+        for name, value in [*self.scope.overlay.items()]:
+            self._bind(node, name, value)
+        self.scope.overlay.clear()
+
+    def _bind(self, node: ast.stmt, name: str, value: Any) -> None:
+        scope = self.scope
+        if not any(b.node is node and b.kind == "run" for b in scope.bindings.by_name.get(name, ())):
+            scope.bindings.put(Binding(name, "run", node, (scope.now or 0) + 0.5))
+        scope.keep(node, name, value)
+
+    def _failed(self, node: ast.stmt, error: Undetermined | Raised) -> None:
+        """Forget what a statement may have changed that could not be followed."""
+        place = error.place or self.scope.place(node)
+        unknown = Undetermined(error.reason, place)
+        self.scope.overlay.clear()
+        for binding in self.bound.get(id(node), ()):
+            if binding.kind == "run":
+                self.scope.keep(node, binding.name, unknown)
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            for decorator in node.decorator_list:
+                self._spoil_call(decorator, [])
+        elif not isinstance(node, (ast.If, ast.Try)):
+            self.program.spoil_changed(node, self.frame, error.reason, place)
+
+    def _spoil_call(self, decorator: ast.expr, given: list) -> None:
+        place = self.scope.place(decorator)
+        reason = f"@{ast.unparse(decorator)} may change it"
+        for name in (n.id for n in ast.walk(decorator) if isinstance(n, ast.Name)):
+            try:
+                spoil(self.program, self.scope.lookup(name), reason, place)
+            except NoValue:
+                pass
+
+
+def _is_jit(decorator: ast.expr) -> bool:
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+    return name.lstrip("_") in _JIT
+
+
+def spoil_changed(program: Any, node: ast.AST, scope: Scope | Frame, reason: str, place: Place) -> None:
+    """Forget the objects that a piece of code may change, directly or by what it calls."""
+    found = changes(node)
+    for name in (*found.changed, *found.called):
+        try:
+            value = scope.lookup(name)
+        except NoValue:
+            continue
+        if name in found.changed or isinstance(value, (UserFunction, UserClass)):
+            spoil(program, value, reason, place)
+    _spoil_names(node, scope, reason, place)
+
+
+def spoil(program: Any, value: Any, reason: str, place: Place, seen: set[int] | None = None) -> None:
+    """Forget what an object holds, what those in it hold, and what a function or class may change when it is called."""
+    seen = set() if seen is None else seen
+    for part in parts(value):
+        if id(part) in seen or isinstance(part, (Scope, ModuleType, JITCallable)):
+            continue
+        seen.add(id(part))
+        if isinstance(part, UserFunction):
+            _spoil_function(program, part, reason, place, seen)
+        elif isinstance(part, UserClass):
+            for inner in part.node.body:
+                if isinstance(inner, ast.FunctionDef):
+                    _spoil_function(program, UserFunction(inner, part.scope), reason, place, seen)
+            for name in part.scope.bindings.by_name:
+                try:
+                    spoil(program, part.scope.own(name), reason, place, seen)
+                except (*NoValue, KeyError):
+                    pass
+            program.effects.spoil(part, reason, place)
+        elif not _is_the_compilers(part):
+            program.effects.spoil(part, reason, place)
+
+
+def _is_the_compilers(value: Any) -> bool:
+    """Functions and types of Triton's and Python's own, which nobody changes by being handed them."""
+    module = str(getattr(value, "__module__", "") or "")
+    return callable(value) and not isinstance(value, core.constexpr) and not module.startswith("_fake")
+
+
+def _spoil_function(program: Any, function: UserFunction, reason: str, place: Place, seen: set[int]) -> None:
+    if id(function.node) in seen:
+        return
+    seen.add(id(function.node))
+    found = changes(function.node)
+    for held in function.held.values():
+        spoil(program, held, reason, place, seen)
+    for name in (*found.changed, *found.called):
+        try:
+            value = function.scope.lookup(name)
+        except NoValue:
+            continue
+        if name in found.changed or isinstance(value, (UserFunction, UserClass)):
+            spoil(program, value, reason, place, seen)
+    _spoil_names(function.node, function.scope, reason, place)
+
+
+def _spoil_names(node: ast.AST, scope: Scope | Frame, reason: str, place: Place) -> None:
+    """Forget the global names that functions in a piece of code declare as theirs."""
+    home: Any = scope
+    while isinstance(home, Frame) or home.kind != "module":
+        home = home.outer if isinstance(home, Frame) else home.parent
+    if home.now is None:
+        return
+    names = {name for inner in ast.walk(node) if isinstance(inner, ast.Global) for name in inner.names}
+    for name in sorted(names):
+        binding = Binding(name, "run", node, home.now + 0.5)
+        home.bindings.put(binding)
+        home.keep(node, name, Undetermined(reason, place))
+
+
+__all__ = ["BodyRun", "spoil", "spoil_changed"]
