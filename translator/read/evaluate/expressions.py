@@ -15,7 +15,7 @@ import triton.language as tl
 from triton.runtime.driver import DriverConfig
 
 from gluonize.read.evaluate.bodies.defaults import bound_defaults
-from gluonize.read.evaluate.bodies.effects import CONTAINERS
+from gluonize.read.names.effects import CONTAINERS
 from gluonize.read.evaluate.calls import Calls
 from gluonize.read.evaluate.host_objects import UserClass, UserFunction
 from gluonize.read.evaluate.host_values import (

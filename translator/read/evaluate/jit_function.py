@@ -24,10 +24,10 @@ from triton.runtime.jit import JITCallable, JITFunction
 
 from gluonize.diagnostics import Diagnostic
 from gluonize.read.evaluate.bodies.defaults import bound_defaults, default_value
-from gluonize.read.evaluate.bodies.effects import parts
+from gluonize.read.names.effects import parts
 from gluonize.read.evaluate.bodies.late_binding import check_late
 from gluonize.read.evaluate.evaluation import Evaluation
-from gluonize.read.evaluate.host_objects import LookedThrough, UserClass, UserFunction, record_class, record_fields
+from gluonize.read.evaluate.host_objects import UserClass, UserFunction, record_class, record_fields
 from gluonize.read.evaluate.host_values import HostName
 from gluonize.read.evaluate.unresolved_names import UnresolvedDefault, refusal_of
 from gluonize.read.names.reached import Reached, all_arguments, describe, dotted_parts, mentioned_names, names_in_body

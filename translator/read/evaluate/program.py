@@ -11,7 +11,7 @@ from typing import Any
 
 from triton.runtime.jit import JITCallable
 
-from gluonize.read.evaluate.bodies.effects import Effects
+from gluonize.read.names.effects import Effects
 from gluonize.read.evaluate.bodies.foreign_changes import foreign_change
 from gluonize.read.evaluate.bodies.module_run import BodyRun, spoil_changed
 from gluonize.read.evaluate.expressions import Evaluator

@@ -20,7 +20,6 @@ from gluonize.read.files.modules import ModuleFile, find_module, full_search_pat
 from gluonize.read.kernels.decorators import Decorator, kernel_decorators
 from gluonize.read.kernels.real_import import import_kernel, imported_function
 from gluonize.read.names.reached import Reached
-from gluonize.read.names.scope import Scope
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.read.unresolved import NoValue
 

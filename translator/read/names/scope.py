@@ -11,7 +11,7 @@ import builtins
 from types import ModuleType
 from typing import Any, Protocol
 
-from gluonize.read.evaluate.bodies.effects import Effects
+from gluonize.read.names.effects import Effects
 from gluonize.read.files.by_path import LoadedModules
 from gluonize.read.names.binding_kinds import catches, imports_triton, is_equal, line_of, only_raises, shortened
 from gluonize.read.names.bindings import Binding, Guard, index_bindings

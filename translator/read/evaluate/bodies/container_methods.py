@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gluonize.read.evaluate.bodies.effects import CONTAINERS
+from gluonize.read.names.effects import CONTAINERS
 
 PURE_BUILTINS = (
     *(

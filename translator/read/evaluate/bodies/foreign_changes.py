@@ -17,7 +17,7 @@ from typing import Any
 from triton.language import core
 
 from gluonize.read.evaluate.bodies.changes import READING_BUILTINS, READING_METHODS, changes
-from gluonize.read.evaluate.bodies.effects import CONTAINERS
+from gluonize.read.names.effects import CONTAINERS
 from gluonize.read.evaluate.host_objects import UserClass
 from gluonize.read.files import package as package_files
 from gluonize.read.files.modules import find_module, module_of_path, parse_file

@@ -14,10 +14,11 @@ from typing import Any
 from triton.language import core
 from triton.runtime.jit import JITCallable
 
-from gluonize.read.evaluate.bodies.changes import changes, root_of
-from gluonize.read.evaluate.bodies.effects import parts
+from gluonize.read.evaluate.bodies.changes import changes
+from gluonize.read.names.effects import parts
 from gluonize.read.evaluate.host_objects import UserClass, UserFunction
-from gluonize.read.names.bindings import Binding, is_own_module, own_expressions, stored_names
+from gluonize.read.evaluate.host_values import HostName
+from gluonize.read.names.bindings import Binding
 from gluonize.read.names.scope import Frame, Scope
 from gluonize.read.unresolved import NoValue, Place, Raised, Undetermined
 
@@ -280,8 +281,8 @@ def spoil(program: Any, value: Any, reason: str, place: Place, seen: set[int] | 
     """Forget what an object holds, what those in it hold, and what a function or class may change when it is called."""
     seen = set() if seen is None else seen
     for part in parts(value):
-        if id(part) in seen or isinstance(part, (Scope, ModuleType, JITCallable)):
-            continue
+        if id(part) in seen or isinstance(part, (Scope, ModuleType, HostName, JITCallable)):
+            continue  # of a module of the host's nothing is known that could change
         seen.add(id(part))
         if isinstance(part, UserFunction):
             _spoil_function(program, part, reason, place, seen)
