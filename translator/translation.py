@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure
+from triton.runtime.jit import JITFunction
 
 from rules.given import rules_with
 from rules.targets import target
@@ -36,7 +37,7 @@ from translator.rewrite.function_rewriter import FunctionRewriter
 from translator.rewrite.host_file import whole_file
 from translator.rewrite.kernel_family import KernelVersion, texts_of
 from translator.rewrite.standalone import SourceFacts, standalone_module
-from translator.rewrite.own_lines import give_own_lines
+from translator.source.own_lines import take_apart
 from translator.rewrite.reserved_names import free_module_names
 from translator.rewrite.stream_k import programs_per_unit, share_steps
 from translator.rewrite.told_launches import ToldLaunches
@@ -271,7 +272,9 @@ def traced_launch(
     if loaded.fn.is_gluon():
         loaded, spec = _lifted(loaded, spec, request)
     check_options(loaded, spec, request.target)
-    give_own_lines(loaded)
+    for fn in (loaded.fn, *(helper.value for helper in loaded.helpers)):
+        if isinstance(fn, JITFunction):
+            take_apart(fn)
     free_module_names(loaded)
     chosen = request.choices_for(spec.kernel)
     try:

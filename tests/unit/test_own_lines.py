@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
-from translator.rewrite.own_lines import give_own_lines
+from translator.source.own_lines import take_apart
 from translator.source.load import load_kernel
 from translator.source.moved_lines import file_line
 
@@ -39,7 +37,7 @@ def taken_apart(text: str, tmp_path):
     file = tmp_path / "source.py"
     file.write_text(HEAD + text)
     fn = load_kernel(str(file), "f").fn
-    give_own_lines(SimpleNamespace(fn=fn, helpers=()))  # type: ignore[arg-type]
+    take_apart(fn)
     return fn
 
 

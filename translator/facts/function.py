@@ -13,7 +13,7 @@ from triton.experimental.gluon import language as gl
 
 from translator.frontend.trace import ConstFact, Frame, TensorFact, Visit, node_key
 from translator.facts.kernel_facts import KernelFacts
-from translator.facts.source_text import SourceText
+from translator.source.source_text import SourceText
 from translator.facts.webs import Webs
 from translator.ttgir.layouts import Blocked, Layout, Linear, dealt
 

@@ -21,7 +21,7 @@ from triton.runtime.jit import JITFunction
 
 from translator.frontend.trace import ConstFact, Frame, TensorFact
 from translator.numbered import numbered
-from translator.facts.source_text import SourceText, edited_copy, replace_spans
+from translator.source.source_text import SourceText, edited_copy, replace_spans
 from translator.facts.syntax import unparsed
 from translator.gluon.written import Written, closed, form_of, literal, name as variable, operand
 from translator.pipeline.inlined_lines import is_arithmetic, lines_of, unread_assignments

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from translator.facts.source_text import dedented, first_line
+from translator.source.source_text import dedented, first_line
 from translator.frontend.trace import ConstFact, Frame
 
 _ARITHMETIC = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Subscript, ast.Slice)

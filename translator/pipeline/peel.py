@@ -23,7 +23,7 @@ from triton.compiler.errors import CompilationError
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_masks import Ordered, Selection, is_mask, is_number, is_of_itself, selection_of
 from translator.facts.loop_range import int_of, is_index, loop_bounds, varies
-from translator.facts.source_text import edited_copy, replace_spans
+from translator.source.source_text import edited_copy, replace_spans
 from translator.facts.syntax import blocks_of
 from translator.gluon.written import Written, addend, form_of, operand, total
 from translator.numbered import numbered

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from translator.facts import products
 from translator.facts.function import FunctionFacts
-from translator.facts.source_text import replace_spans
+from translator.source.source_text import replace_spans
 from translator.gluon.holes import Holes
 from translator.gluon.tree import NONE, Authored, Code, Line, Node, beside
 from translator.rewrite.edits import Edits

@@ -19,7 +19,7 @@ import libcst as cst
 from triton.runtime.jit import JITFunction
 
 from translator.facts.function import FunctionFacts
-from translator.facts.source_text import Edit
+from translator.source.source_text import Edit
 from translator.frontend.trace import ConstFact
 from translator.gluon.own_names import spelled_apart
 from translator.rewrite.configuration import Configuration, Key, any_of, common_keys, functions_and_types, words_of

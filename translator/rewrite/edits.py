@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from translator.facts.source_text import Edit, SourceText, replace_spans
+from translator.source.source_text import Edit, SourceText, replace_spans
 
 
 class Edits(list[Edit]):

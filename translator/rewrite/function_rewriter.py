@@ -18,7 +18,7 @@ from translator.facts.reading import read_function
 from translator.diagnostics import TranslationError
 from translator.facts.refusals import refuse
 from translator.facts.unscaled import unscaled_products
-from translator.facts.source_text import dedented
+from translator.source.source_text import dedented
 from translator.facts.webs import Definition, UnrolledLoop, Web, written_nodes
 from translator.frontend.trace import ConstFact, Frame
 from translator.gluon.holes import Holes

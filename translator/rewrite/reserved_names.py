@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from triton.runtime.jit import JITFunction
 
-from translator.facts.source_text import SourceText, edit_function
+from translator.source.source_text import SourceText, edit_function
 from translator.gluon.own_names import MODULES, spelled_apart
 from translator.numbered import numbered
 

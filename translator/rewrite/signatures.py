@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from translator.facts.source_text import Edit, SourceText
+from translator.source.source_text import Edit, SourceText
 
 
 def with_parameters(source: SourceText, args: ast.arguments, added: Mapping[str, str]) -> Edit:

@@ -31,7 +31,7 @@ from triton.runtime.jit import KernelParam
 from translator.choices.chosen import Choices
 from translator.facts.function import FunctionFacts
 from translator.facts.shared_steps import Moved, SharedSteps, Summed, refused, shared_steps
-from translator.facts.source_text import Edit, edited_copy
+from translator.source.source_text import Edit, edited_copy
 from translator.memory.traced_launch import TracedLaunch
 from translator.numbered import numbered
 from translator.request import TranslateRequest
