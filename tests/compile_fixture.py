@@ -23,6 +23,9 @@ from triton.errors import TritonError
 from triton.experimental.gluon._runtime import GluonASTSource
 from triton.runtime import JITFunction, driver
 
+from translator.diagnostics import TranslationError
+from translator.source.block_pointers.without_block_pointers import desugar_block_pointers
+
 # Lanes per wave: CDNA has 64, RDNA and gfx1250 have 32.
 WARP_SIZE = {"gfx942": 64, "gfx950": 64, "gfx1250": 32, "gfx1100": 32, "gfx1201": 32}
 FLAGS = {"D": ["tt.divisibility", 16], "S": ["tt.pointer_range", 32]}
@@ -43,6 +46,11 @@ def compile_launch(file: Path, launch: dict, target: GPUTarget) -> dict:
     kernel = getattr(fixture_set.load_module(file), launch["kernel"])
     while not isinstance(kernel, JITFunction):
         kernel = kernel.fn
+    if not kernel.is_gluon():
+        try:
+            desugar_block_pointers(kernel)  # which this Triton has no more
+        except TranslationError as error:
+            return {"error": str(error)}
     if "_run_stream_k_" in file.read_text() and kernel.is_gluon():  # what stands around its `run` gives it these too
         launch["signature"] |= {"tiles": "i32", "sums": "*fp32", "marks": "*i32"}
         launch["attrs"] |= {"sums": "DS", "marks": "DS"}

@@ -36,6 +36,12 @@ def made(x, M, N, sm, sn, i, BM: tl.constexpr, BN: tl.constexpr, flag):
 
 
 @triton.jit
+def built(x, M, N, sm, sn, i, BM: tl.constexpr, BN: tl.constexpr):
+    row = i + 1
+    return row, tl.make_block_ptr(x, (M, N), (sm, sn), (row, 0), (BM, BN), (1, 0))
+
+
+@triton.jit
 def checked(p, first: tl.constexpr, pad: tl.constexpr):
     if first:
         return tl.load(p, boundary_check=(0,), padding_option=pad)
@@ -107,6 +113,11 @@ FORMS = {
     "handed by name": f"    total, _ = step(total=tl.zeros((BM, BN)), BN=BN, p={TILE})\n",
     "made by a helper": """    p = made(x, M, N, sm, sn, i, BM, BN, flag)
     total = tl.load(p, boundary_check=CHECK) + tl.load(made(x, M, N, sm, sn, j, BM, BN, flag), boundary_check=CHECK) * 3
+""",
+    "made from what a helper works out": """    row, p = built(x, M, N, sm, sn, i, BM, BN)
+    total = tl.load(p, boundary_check=CHECK) * row
+    p = tl.advance(p, (1, 2))
+    total += tl.load(p, boundary_check=(1,), padding_option=PAD)
 """,
     "checked by a helper": f"    p = {TILE}\n    total = checked(p, True, PAD) * 2 + checked(p, False, PAD)\n",
     "absent": f"""    if flag:
@@ -278,3 +289,94 @@ def test_planted_mistakes_are_found(mistake, tmp_path, monkeypatch):
     except (NameError, UnboundLocalError):
         found = ["it does not run"]
     assert found
+
+
+REFUSED = {
+    "sizes in a variable": (
+        "    shape = (M, N)\n    p = tl.make_block_ptr(x, shape, (sm, 1), (0, 0), (BM, BN), (1, 0))\n    total = tl.load(p)\n",
+        2,
+        "written out",
+    ),
+    "another mask": (f"    p = {TILE}\n    total = tl.load(p, mask=tl.arange(0, BN)[None, :] < 3)\n", 2, "has `mask`"),
+    "one name for two things": (
+        f"    if flag:\n        p = {TILE}\n    else:\n        p = x + tl.arange(0, BN)\n    total = tl.load(p)\n",
+        5,
+        "or something else",
+    ),
+    "an unknown check": (f"    p = {TILE}\n    total = tl.load(p, boundary_check=(0, M))\n", 2, "not known"),
+    "dimensions that are not there": (f"    p = {TILE}\n    total = tl.load(p, boundary_check=(2,))\n", 2, "not known"),
+    "steps of other dimensions": (
+        f"    p = {TILE}\n    p = tl.advance(p, (1,))\n    total = tl.load(p)\n",
+        2,
+        "other dimensions",
+    ),
+    "another use": (f"    p = {TILE}\n    total = tl.load(p + 1)\n", 2, "another way"),
+    "another padding": (
+        f'    p = {TILE}\n    total = tl.load(p, boundary_check=(0,), padding_option="one")\n',
+        2,
+        "padding_option",
+    ),
+    "a helper with and without": (
+        f"    p = {TILE}\n    total = checked(p, True, '') + checked(x + tl.arange(0, BN)[None, :], False, '')\n",
+        2,
+        "with and without",
+    ),
+    "places that are changed": (
+        f"    p = {TILE}\n    q = {TILE}\n    p, q = q, p\n    total = tl.load(p)\n",
+        3,
+        "change places",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_has_no_counterpart_is_refused_at_its_line(case, tmp_path):
+    body, line, words = REFUSED[case]
+    file = tmp_path / "source.py"
+    text = f"{HEAD}{HELPER}@triton.jit\n{SIGNATURE}{body}{OUT}"
+    file.write_text(text)
+    with pytest.raises(TranslationError) as refused:
+        load_kernel(str(file), "kernel")
+    (found,) = refused.value.diagnostics
+    first = text.split("\n").index(SIGNATURE.rstrip()) + 1
+    assert (found.code, found.line - first) == ("block-pointer", line), found
+    assert words in found.message and found.why and found.help
+
+
+def test_lines_are_those_of_the_source(tmp_path):
+    file = tmp_path / "source.py"
+    text = source_of("advanced along both")
+    file.write_text(text)
+    fn = load_kernel(str(file), "kernel").fn
+    lines, new = text.split("\n"), fn.src.split("\n")
+
+    def place(words: str) -> str:
+        return lines[file_line(fn, next(n for n, line in enumerate(new, 1) if words in line)) - 1].strip()
+
+    assert place("p_offs_n = ") == place("p_ptrs = ") == f"p = {TILE}"
+    assert place("p_offs_m += ") == "p = tl.advance(p, (k, 2))"
+    assert place("x += 100000") == "x += 100000" and place("def kernel") == SIGNATURE.rstrip()
+
+
+def test_what_is_never_negative_has_no_lower_bound(tmp_path):
+    body = f"""    total = tl.zeros((BM, BN))
+    for k in range(0, N, BN):
+        p = {MAKE.format("tl.program_id(0) * BM", "k")}
+        total += tl.load(p, boundary_check=(0, 1))
+    q = {MAKE.format("tl.program_id(0) - 1", "i")}
+    total += tl.load(q, boundary_check=(0, 1))
+"""
+    out = written(f"{HEAD}{HELPER}@triton.jit\n{SIGNATURE}{body}{OUT}", tmp_path)
+    assert "p_mask = (p_offs_m[:, None] < M) & (p_offs_n[None, :] < N)" in out
+    assert out.count(">= 0") == 2 and "(q_offs_m[:, None] >= 0) & (q_offs_m[:, None] < M)" in out
+
+
+def test_comments_within_a_call_are_kept(tmp_path):
+    body = f"""    p = tl.make_block_ptr(
+        x, (M, N), (sm, sn),  # all of it
+        (i, j), (BM, BN), (1, 0),
+    )  # the tile
+    total = tl.load(p)
+"""
+    out = written(f"{HEAD}{HELPER}@triton.jit\n{SIGNATURE}{body}{OUT}", tmp_path)
+    assert "    # all of it\n    p_offs_m = " in out and "  # the tile\n    total = tl.load(p_ptrs)" in out

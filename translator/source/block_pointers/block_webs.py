@@ -186,7 +186,7 @@ class Functions:
             return self.known[id(fn)]
         found = Function(fn, pointers, self.constants if fn is self.kernel else {})
         self.known[id(fn)] = found
-        if pointers or "make_block_ptr" in fn.src or "advance" in fn.src:
+        if pointers or has_block_pointers(fn):
             normalize(fn, pointers)
         while True:
             found.calls.clear()

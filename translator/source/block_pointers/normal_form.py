@@ -15,6 +15,7 @@ from triton.runtime.jit import JITFunction
 
 from translator.numbered import numbered
 from translator.source.block_pointers.builtin_calls import given, is_made, refuse
+from translator.source.block_pointers.makers import is_maker_call, made_lines
 from translator.source.own_lines import take_apart
 from translator.source.source_text import Edit, SourceText, edit_function
 
@@ -53,14 +54,14 @@ def statements(block: list[ast.stmt]) -> Iterator[ast.stmt]:
 def _step(fn: JITFunction, pointers: Collection[str]) -> list[Edit]:
     tree = ast.parse(fn.src).body[0]
     assert isinstance(tree, ast.FunctionDef)
-    known = _pointers(tree, pointers)
+    known = _pointers(fn, tree, pointers)
     for s in statements(tree.body):
         if edits := _changed(fn, s, known):
             return edits
     return []
 
 
-def _pointers(tree: ast.FunctionDef, pointers: Collection[str]) -> set[str]:
+def _pointers(fn: JITFunction, tree: ast.FunctionDef, pointers: Collection[str]) -> set[str]:
     """The names that are block pointers somewhere."""
     known = set(pointers)
     while True:
@@ -68,7 +69,7 @@ def _pointers(tree: ast.FunctionDef, pointers: Collection[str]) -> set[str]:
         for s in statements(tree.body):
             if isinstance(s, ast.Assign):
                 known |= {
-                    name.id for name, value in _pairs(s) if isinstance(name, ast.Name) and _is_pointer(value, known)
+                    name.id for name, value in _pairs(s) if isinstance(name, ast.Name) and _is_pointer(fn, value, known)
                 }
         if len(known) == before:
             return known
@@ -82,28 +83,34 @@ def _pairs(s: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
     return [(target, value)]
 
 
-def _is_pointer(node: ast.expr, known: Collection[str]) -> bool:
+def _is_pointer(fn: JITFunction, node: ast.expr, known: Collection[str]) -> bool:
     if isinstance(node, ast.IfExp):
-        return _is_pointer(node.body, known) or _is_pointer(node.orelse, known)
-    return is_made(node) or isinstance(node, ast.Name) and node.id in known
+        return _is_pointer(fn, node.body, known) or _is_pointer(fn, node.orelse, known)
+    return _makes(fn, node) or isinstance(node, ast.Name) and node.id in known
+
+
+def _makes(fn: JITFunction, node: ast.AST) -> bool:
+    return is_made(node) or is_maker_call(fn, node)
 
 
 def _changed(fn: JITFunction, s: ast.stmt, known: Collection[str]) -> list[Edit]:
     """What brings one statement nearer to the form; nothing where it has it."""
     if isinstance(s, ast.Assign):
         pairs = _pairs(s)
-        if len(pairs) > 1 and any(_is_pointer(value, known) for _, value in pairs):
+        if len(pairs) > 1 and any(_is_pointer(fn, value, known) for _, value in pairs):
             return _apart(fn, s, pairs)
-        if isinstance(s.value, ast.IfExp) and _is_pointer(s.value, known):
+        if isinstance(s.value, ast.IfExp) and _is_pointer(fn, s.value, known):
             return _branches(fn, s, s.value)
     if isinstance(s, ast.Return) and s.value is not None:
         values = s.value.elts if isinstance(s.value, ast.Tuple) else [s.value]
-        if chosen := next((v for v in values if isinstance(v, ast.IfExp) and _is_pointer(v, known)), None):
+        if chosen := next((v for v in values if isinstance(v, ast.IfExp) and _is_pointer(fn, v, known)), None):
             return _named(fn, s, chosen, "block_ptr")
     own = s.value if isinstance(s, ast.Assign) and len(s.targets) == 1 and isinstance(s.targets[0], ast.Name) else None
+    if own is not None and is_maker_call(fn, own):
+        return _made_here(fn, s, own)  # type: ignore[arg-type]
     for expression in own_expressions(s):
         for node in _innermost_first(expression):
-            if is_made(node) and node is not own:
+            if _makes(fn, node) and node is not own:
                 return _hoisted(fn, s, node, _root(node))
     return []
 
@@ -116,7 +123,7 @@ def _innermost_first(node: ast.AST) -> Iterator[ast.AST]:
 
 def _root(node: ast.Call) -> str:
     """A name for what a call makes, after the pointer that it is made of."""
-    base: ast.expr | None = given(node).get("base")
+    base: ast.expr | None = given(node).get("base") if is_made(node) else next(iter(node.args), None)
     while base is not None and not isinstance(base, ast.Name):
         base = next((n for n in ast.walk(base) if isinstance(n, ast.Name)), None)
     stem = base.id if isinstance(base, ast.Name) else ""
@@ -167,8 +174,15 @@ def _apart(fn: JITFunction, s: ast.Assign, pairs: list[tuple[ast.expr, ast.expr]
     return [(*source.span(s), f"\n{source.indent(s)}".join(lines))]
 
 
+def _made_here(fn: JITFunction, s: ast.Assign, call: ast.Call) -> list[Edit]:
+    source = SourceText(fn.src)
+    indent = source.indent(s)
+    lines = made_lines(fn, source.of(s.targets[0]), call, "\t" if "\t" in indent else "    ")
+    return [(*source.span(s), f"\n{indent}".join(lines))]
+
+
 def _branches(fn: JITFunction, s: ast.Assign, chosen: ast.IfExp) -> list[Edit]:
-    source, indent = SourceText(fn.src), ""
+    source = SourceText(fn.src)
     indent = source.indent(s)
     step = "\t" if "\t" in indent else "    "
     target = source.of(s.targets[0])
