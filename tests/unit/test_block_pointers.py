@@ -371,6 +371,21 @@ def test_what_is_never_negative_has_no_lower_bound(tmp_path):
     assert out.count(">= 0") == 2 and "(q_offs_m[:, None] >= 0) & (q_offs_m[:, None] < M)" in out
 
 
+def test_a_dimension_that_each_tile_has_whole_needs_no_mask(tmp_path):
+    body = """    p = tl.make_block_ptr(x, (M, BN), (sm, 1), (i, 0), (BM, BN), (1, 0))
+    total = tl.load(p, boundary_check=(0, 1))
+    p = tl.advance(p, (1, 0))
+    total += tl.load(p, boundary_check=(1,))
+    q = tl.make_block_ptr(x, (M, BN), (sm, 1), (i, 0), (BM, BN), (1, 0))
+    q = tl.advance(q, (0, 1))
+    total += tl.load(q, boundary_check=(1,)) * 3
+"""
+    text = f"{HEAD}{HELPER}@triton.jit\n{SIGNATURE}{body}{OUT}"
+    out = written(text, tmp_path)
+    assert "total += tl.load(p_ptrs)\n" in out and "p_offs_n[None, :] <" not in out and "q_offs_n[None, :] < BN" in out
+    assert not differences(text, out)
+
+
 def test_comments_within_a_call_are_kept(tmp_path):
     body = f"""    p = tl.make_block_ptr(
         x, (M, N), (sm, sn),  # all of it

@@ -142,7 +142,7 @@ class _FunctionEdits:
             other, no_other = (f"({o})" if o is not None and " if " in o else o for o in (other, no_other))
             chosen = other if other == no_other else f"{other} if {test} else {no_other}"
             return f"{mask} if {test} else {no_mask}", chosen
-        dimensions = checked_dimensions(self.function, node, web.rank)
+        dimensions = checked_dimensions(web, node)
         if not dimensions:
             return None, None
         return (

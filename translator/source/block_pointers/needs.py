@@ -117,7 +117,7 @@ def _asked(web: Web) -> Iterator[Part]:
 def checks(web: Web, use: Use) -> list[tuple[int, ...]]:
     """The dimensions that an access checks, of each side of a condition."""
     assert use.call is not None
-    return [_checked(web, leaf) for leaf in leaves(given(use.call).get("boundary_check"))]
+    return [checked_dimensions(web, leaf) for leaf in leaves(given(use.call).get("boundary_check"))]
 
 
 def leaves(node: ast.expr | None) -> list[ast.expr | None]:
@@ -125,14 +125,11 @@ def leaves(node: ast.expr | None) -> list[ast.expr | None]:
     return [*leaves(node.body), *leaves(node.orelse)] if isinstance(node, ast.IfExp) else [node]
 
 
-def _checked(web: Web, node: ast.expr | None) -> tuple[int, ...]:
-    return checked_dimensions(web.of, node, web.rank)
-
-
-def checked_dimensions(function: Function, node: ast.expr | None, rank: int) -> tuple[int, ...]:
-    """The dimensions of a `boundary_check`, in their order. Raises: TranslationError."""
+def checked_dimensions(web: Web, node: ast.expr | None) -> tuple[int, ...]:
+    """The dimensions that a `boundary_check` names and that may end within a tile, in their order. Raises: TranslationError."""
     if node is None:
         return ()
+    function, rank = web.of, web.rank
     nodes = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
     found: list[int] = []
     for one in nodes:
@@ -144,7 +141,20 @@ def checked_dimensions(function: Function, node: ast.expr | None, rank: int) -> 
         raise refuse(
             function.fn, node, "the dimensions that are checked are not known", why, "give them as numbers: (0, 1)"
         )
-    return tuple(sorted(set(found)))
+    return tuple(n for n in sorted(set(found)) if not _is_whole(web, n))
+
+
+def _is_whole(web: Web, n: int) -> bool:
+    """Whether each tile has all of a dimension: from its start on, as many elements as there are."""
+    for d in web.definitions:
+        if d.kind == "make":
+            size, extent, offset = (elements(web.of, d, name)[n] for name in ("shape", "block_shape", "offsets"))
+            whole = is_zero(offset) and ast.unparse(size) == ast.unparse(extent)
+        else:
+            whole = d.kind == "none" or d.kind == "advance" and web.of.before(d) is web and is_zero(steps(web.of, d)[n])
+        if not whole:
+            return False
+    return True
 
 
 def elements(function: Function, d: Definition, name: str) -> list[ast.expr]:
