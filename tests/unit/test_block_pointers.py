@@ -386,6 +386,19 @@ def test_a_dimension_that_each_tile_has_whole_needs_no_mask(tmp_path):
     assert not differences(text, out)
 
 
+def test_arguments_on_lines_of_their_own_stay_so(tmp_path):
+    body = f"""    p = {TILE}
+    total = tl.load(
+        p,
+        boundary_check=(0,),
+        padding_option="zero",
+        cache_modifier=".cg",
+    )
+"""
+    out = written(f"{HEAD}{HELPER}@triton.jit\n{SIGNATURE}{body}{OUT}", tmp_path)
+    assert "tl.load(\n        p_ptrs,\n        mask=p_mask,\n        other=0,\n        cache_modifier=" in out
+
+
 def test_comments_within_a_call_are_kept(tmp_path):
     body = f"""    p = tl.make_block_ptr(
         x, (M, N), (sm, sn),  # all of it

@@ -108,9 +108,9 @@ class _FunctionEdits:
         added = [f"mask={mask}"] if mask is not None else []
         added += [f"other={other}"] if other is not None and use.kind == "load" else []
         gone = [arguments[n] for n in ("mask", "other", "boundary_check", "padding_option") if n in arguments]
-        return [(*self.source.span(use.node), self.texts.text(web, PTRS)), *self.without(call, gone, ", ".join(added))]
+        return [(*self.source.span(use.node), self.texts.text(web, PTRS)), *self.without(call, gone, added)]
 
-    def without(self, call: ast.Call, gone: list[ast.expr], new: str) -> list[Edit]:
+    def without(self, call: ast.Call, gone: list[ast.expr], new: list[str]) -> list[Edit]:
         """The edits that leave arguments out of a call and put others in the place of the first of them."""
         items: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
         items.sort(key=lambda n: self.source.span(n)[0])
@@ -125,8 +125,9 @@ class _FunctionEdits:
                 continue
             start, end = self.source.span(item)
             if new:
-                edits.append((start, end, new))
-                new = ""
+                before = self.source.text[self.source.starts[item.lineno - 1] : start]
+                edits.append((start, end, (", " if before.strip() else f",\n{before}").join(new)))
+                new = []
             else:
                 edits.append((self.source.span(items[n - 1])[1], end, ""))
         return edits
