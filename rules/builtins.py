@@ -202,8 +202,6 @@ _OTHERS = (
         example=Example("y = tl.histogram(i, 64)", "y = gl.histogram(i, 64, layout=layout)"), near_miss=_named("histogram")),
     Row("dot", "dot", **_HEAVY, note="a matrix instruction with its operand layouts, or multiply-adds"),
     Row("dot_scaled", "dot_scaled", **_HEAVY, note="a scaled matrix instruction, or operands that are brought to 16 bits"),
-    *with_rows("make_block_ptr advance",
-        Row("NAME", "refuse", note="block pointers were removed in Triton 3.9; use a tensor descriptor")),
 )  # fmt: skip
 
 ROWS: tuple[Row, ...] = (*_PLAIN, *_ELEMENTWISE, *_CREATORS, *_REDUCTIONS, *_SHAPES, *_MEMORY, *_OTHERS)

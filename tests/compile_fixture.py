@@ -11,6 +11,7 @@ A process of its own, because some compiler faults abort the process. Prints one
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -22,6 +23,9 @@ from triton.compiler import ASTSource
 from triton.errors import TritonError
 from triton.experimental.gluon._runtime import GluonASTSource
 from triton.runtime import JITFunction, driver
+
+from gluonize.diagnostics import TranslationError
+from gluonize.read.block_pointers.without_block_pointers import desugar_block_pointers
 
 # Lanes per wave: CDNA has 64, RDNA and gfx1250 have 32.
 WARP_SIZE = {"gfx942": 64, "gfx950": 64, "gfx1250": 32, "gfx1100": 32, "gfx1201": 32}
@@ -43,6 +47,9 @@ def compile_launch(file: Path, launch: dict, target: GPUTarget) -> dict:
     kernel = getattr(fixture_set.load_module(file), launch["kernel"])
     while not isinstance(kernel, JITFunction):
         kernel = kernel.fn
+    if not kernel.is_gluon():
+        with contextlib.suppress(TranslationError):  # then it is Triton that refuses them
+            desugar_block_pointers(kernel)
     if "_run_stream_k_" in file.read_text() and kernel.is_gluon():  # what stands around its `run` gives it these too
         launch["signature"] |= {"tiles": "i32", "sums": "*fp32", "marks": "*i32"}
         launch["attrs"] |= {"sums": "DS", "marks": "DS"}

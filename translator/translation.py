@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure
+from triton.runtime.jit import JITFunction
 
 from gluonize import __version__
 from gluonize.decide.choices.chosen import Choices
@@ -27,7 +28,6 @@ from gluonize.loops.source.inline import inline_tile_loads
 from gluonize.loops.source.peel import peel_masks
 from gluonize.output.contracts.launch_checks import RunTimeContract
 from gluonize.output.file.host import whole_file
-from gluonize.output.file.own_lines import give_own_lines
 from gluonize.output.file.standalone import SourceFacts, standalone_module
 from gluonize.output.kept.kept_kernel import keep_structure
 from gluonize.output.merging.kernel_family import KernelVersion, texts_of
@@ -36,6 +36,7 @@ from gluonize.output.programs.stream_k import programs_per_unit, share_steps
 from gluonize.planned_launches import planned_launches
 from gluonize.read.files.modules import full_search_path, parse_file
 from gluonize.read.files.moved_lines import file_line
+from gluonize.read.files.own_lines import take_apart
 from gluonize.read.kernels.gluon_kernels import source_target
 from gluonize.read.kernels.listing import list_kernels
 from gluonize.read.kernels.load import LoadedKernel, explain_trace_error, load_for_launch, resolve_source
@@ -271,7 +272,9 @@ def traced_launch(
     if loaded.fn.is_gluon():
         loaded, spec = _lifted(loaded, spec, request)
     check_options(loaded, spec, request.target)
-    give_own_lines(loaded)
+    for fn in (loaded.fn, *(helper.value for helper in loaded.helpers)):
+        if isinstance(fn, JITFunction):
+            take_apart(fn)
     free_module_names(loaded)
     chosen = request.choices_for(spec.kernel)
     try:

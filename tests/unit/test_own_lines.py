@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
-from gluonize.output.file.own_lines import give_own_lines
 from gluonize.read.files.moved_lines import file_line
+from gluonize.read.files.own_lines import take_apart
 from gluonize.read.kernels.load import load_kernel
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
@@ -39,7 +37,7 @@ def taken_apart(text: str, tmp_path):
     file = tmp_path / "source.py"
     file.write_text(HEAD + text)
     fn = load_kernel(str(file), "f").fn
-    give_own_lines(SimpleNamespace(fn=fn, helpers=()))  # type: ignore[arg-type]
+    take_apart(fn)
     return fn
 
 

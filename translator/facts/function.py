@@ -12,8 +12,8 @@ import triton.language as tl
 from triton.experimental.gluon import language as gl
 
 from gluonize.facts.kernel import KernelFacts
-from gluonize.facts.source_text import SourceText
 from gluonize.facts.webs import Webs
+from gluonize.read.files.source_text import SourceText
 from gluonize.trace.front.trace import ConstFact, Frame, TensorFact, Visit, node_key
 from gluonize.trace.model.layouts import Blocked, Layout, Linear, dealt
 

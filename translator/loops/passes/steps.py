@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.products import products
-from gluonize.facts.source_text import replace_spans
 from gluonize.gluon.holes import Holes
 from gluonize.gluon.nodes import NONE, Authored, Code, Line, Node, beside
+from gluonize.read.files.source_text import replace_spans
 from gluonize.write.state.edits import Edits
 
 Reads = Callable[[ast.AST], frozenset[str]]  # the variables that a statement reads as rewritten

@@ -19,10 +19,10 @@ from typing import Any
 from triton.compiler.errors import CompilationError
 from triton.runtime.jit import JITFunction
 
-from gluonize.facts.source_text import SourceText, dedented, edited_copy, first_line, replace_spans
 from gluonize.facts.syntax import unparsed
 from gluonize.gluon.written import Written, closed, form_of, literal, name as variable, operand
 from gluonize.numbered import numbered
+from gluonize.read.files.source_text import SourceText, dedented, edited_copy, first_line, replace_spans
 from gluonize.read.files.string_lines import inside_strings
 from gluonize.trace.front.trace import ConstFact, Frame, TensorFact
 

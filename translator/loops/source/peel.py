@@ -23,10 +23,10 @@ from triton.compiler.errors import CompilationError
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.loops.loop_range import int_of, is_index, loop_bounds, varies
 from gluonize.facts.loops.masks import Ordered, Selection, is_mask, is_number, is_of_itself, selection_of
-from gluonize.facts.source_text import edited_copy, replace_spans
 from gluonize.facts.syntax import blocks_of
 from gluonize.gluon.written import Written, addend, form_of, operand, total
 from gluonize.numbered import numbered
+from gluonize.read.files.source_text import edited_copy, replace_spans
 
 _Selections = list[tuple[ast.stmt, Selection]]  # with the statement that each stands in
 

@@ -32,8 +32,8 @@ from gluonize.decide.choices.chosen import Choices
 from gluonize.decide.readback.traced_launch import TracedLaunch
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.programs.shared_steps import Moved, SharedSteps, Summed, refused, shared_steps
-from gluonize.facts.source_text import Edit, edited_copy
 from gluonize.numbered import numbered
+from gluonize.read.files.source_text import Edit, edited_copy
 from gluonize.read.files.string_lines import inside_strings
 from gluonize.read.launches.sites.persistent import Shared, with_shared
 from gluonize.read.spec.launch import LaunchSpec

@@ -13,6 +13,7 @@ from triton.compiler.errors import CompilationError
 from triton.runtime.jit import JITFunction
 
 from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.read.block_pointers.without_block_pointers import desugar_block_pointers
 from gluonize.read.evaluate.lookup import find_kernel
 from gluonize.read.evaluate.program import Program
 from gluonize.read.evaluate.unresolved_names import UnresolvedDefault
@@ -102,7 +103,15 @@ def load_for_launch(
         raise TranslationError(
             Diagnostic("spec-missing", f"launch {spec.id} names no source", help="give SOURCE on the command line")
         )
-    return load_kernel(source, spec.kernel, globals=spec.globals, search_path=search_path, import_hosts=import_hosts)
+    return _of_launch(source, spec.kernel, spec, search_path, import_hosts)
+
+
+def _of_launch(source: str, kernel: str, spec: LaunchSpec, search_path, import_hosts: bool) -> LoadedKernel:
+    """A kernel with the compile-time values that a launch gives it."""
+    constants = {n: v for n, v in spec.constexprs.items() if v is None or isinstance(v, int | str)}
+    return load_kernel(
+        source, kernel, globals=spec.globals, search_path=search_path, import_hosts=import_hosts, constants=constants
+    )
 
 
 def load_side(source: str, spec: LaunchSpec, search_path: Iterable[str], import_hosts: bool = False) -> LoadedKernel:
@@ -112,7 +121,7 @@ def load_side(source: str, spec: LaunchSpec, search_path: Iterable[str], import_
     """
 
     def load(kernel: str) -> LoadedKernel:
-        return load_kernel(source, kernel, globals=spec.globals, search_path=search_path, import_hosts=import_hosts)
+        return _of_launch(source, kernel, spec, search_path, import_hosts)
 
     try:
         loaded = load(spec.kernel)
@@ -128,14 +137,15 @@ def load_side(source: str, spec: LaunchSpec, search_path: Iterable[str], import_
 
 def load_kernel(
     source: str, kernel: str, *, globals: dict[str, Any] | None = None, search_path: Iterable[str] | None = None,
-    import_hosts: bool = False,
+    import_hosts: bool = False, constants: dict[str, Any] | None = None,
 ) -> LoadedKernel:  # fmt: skip
     """The kernel `kernel` (`f`, `Class.f`, `outer.<locals>.f`) of `source`, a path or the name of a module.
 
     Modules are looked for in `search_path`, then in `sys.path`. `globals` gives module constants that have no static
-    value, as `{"pkg.module:NAME": encoded value}`. With `import_hosts` the module is really imported instead.
+    value, as `{"pkg.module:NAME": encoded value}`. With `import_hosts` the module is really imported instead. `constants` are
+    compile-time values of parameters, where they are known. Block pointers are written as what stands for them.
     Raises: TranslationError `source-missing`, `source-syntax`, `source-not-python`, `source-unreadable`,
-    `kernel-missing`, `kernel-not-jit`, `source-unresolved`.
+    `kernel-missing`, `kernel-not-jit`, `source-unresolved`, `block-pointer`.
     """
     folders = full_search_path(tuple(search_path or ()))
     file, folders = resolve_source(source, folders)
@@ -148,6 +158,7 @@ def load_kernel(
     fn, node, home = find_kernel(builder, scope, kernel)
     builder.want(fn)
     builder.fill()
+    desugar_block_pointers(fn, constants)
     decorators = kernel_decorators(node, home)
     for found in decorators:
         place = f"{home.path}:{found.line}: "
@@ -232,6 +243,7 @@ def check_defaults(loaded: LoadedKernel, spec: LaunchSpec) -> None:
 def _load_imported(file: ModuleFile, kernel: str, folders: tuple[str, ...]) -> LoadedKernel:
     """`--import`: really import the module and take the kernel from it."""
     fn = import_kernel(file, kernel, folders)
+    desugar_block_pointers(fn)  # in place, for all launches
     text = parse_file(fn.file_name).text
     note = f"{file.name} was imported: its host code ran"
     return LoadedKernel(

@@ -20,11 +20,11 @@ from triton.runtime.jit import JITFunction
 
 from gluonize.decide.layouts.size_range import Bound, SizeRange, in_words
 from gluonize.facts.function import FunctionFacts
-from gluonize.facts.source_text import Edit
 from gluonize.gluon.function import GluonFunction, layout_made, parsed
 from gluonize.gluon.names import spelled_apart
 from gluonize.gluon.walk import called, children, dotted, names, walk
 from gluonize.read.files.moved_lines import file_line
+from gluonize.read.files.source_text import Edit
 from gluonize.trace.front.trace import ConstFact
 from gluonize.write.contracts.configuration import (
     Configuration,

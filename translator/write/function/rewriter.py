@@ -18,7 +18,6 @@ from gluonize.facts.function import FunctionFacts
 from gluonize.facts.loops.unscaled import unscaled_products
 from gluonize.facts.reading import read_function
 from gluonize.facts.refusals import refuse
-from gluonize.facts.source_text import Edit, SourceText, dedented
 from gluonize.facts.syntax import target_of
 from gluonize.facts.variables.definitions import names_read
 from gluonize.facts.webs import Definition, UnrolledLoop, Web, written_nodes
@@ -29,6 +28,7 @@ from gluonize.gluon.nodes import Named, Node, Read, Slot, Variable, mapped
 from gluonize.gluon.printer import printed
 from gluonize.gluon.written import Written, literal, name
 from gluonize.read.files.moved_lines import file_line
+from gluonize.read.files.source_text import Edit, SourceText, dedented
 from gluonize.trace.front.trace import ConstFact, Frame
 from gluonize.trace.model.layouts import Layout
 from gluonize.write.accesses import moving_parameters

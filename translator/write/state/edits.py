@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from gluonize.facts.source_text import Edit, SourceText, replace_spans
+from gluonize.read.files.source_text import Edit, SourceText, replace_spans
 
 
 class Edits(list[Edit]):

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from triton.runtime.jit import JITFunction
 
-from gluonize.facts.source_text import SourceText, edit_function
 from gluonize.gluon.names import MODULES, spelled_apart
 from gluonize.numbered import numbered
+from gluonize.read.files.source_text import SourceText, edit_function
 
 if TYPE_CHECKING:
     from gluonize.read.kernels.load import LoadedKernel

@@ -233,9 +233,13 @@ class AddressReader:
         name = self._operation(node)
         method = isinstance(node.func, ast.Attribute) and hasattr(self.facts.fact(node.func), "owner")
         inner = node.func.value if method else node.args[0] if node.args else None
-        if inner is None or not isinstance(before := self.facts.fact(inner), TensorFact):
+        before, after = (self.facts.fact(inner) if inner is not None else None), self.facts.fact(node)
+        if name == "cast" and isinstance(before, ConstFact) and isinstance(before.value, int):
+            fits = isinstance(after, TensorFact) and after.dtype == "int64" and not isinstance(before.value, bool)
+            self.wide |= fits
+            return inner if fits else None
+        if not isinstance(before, TensorFact):
             return None
-        after = self.facts.fact(node)
         if name in _SAME and before == after:
             return inner
         if name in ("to", "cast") and isinstance(after, TensorFact) and before.shape == after.shape:

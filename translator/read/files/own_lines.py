@@ -9,24 +9,14 @@ after:  for i in range(n):
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from triton.runtime.jit import JITFunction
 
-from gluonize.facts.source_text import Edit, SourceText, edit_function
-
-if TYPE_CHECKING:
-    from gluonize.read.kernels.load import LoadedKernel
+from gluonize.read.files.source_text import Edit, SourceText, edit_function
 
 
-def give_own_lines(loaded: "LoadedKernel") -> None:
-    """Take the statements of the kernel, and of the functions that it reaches, apart in place."""
-    for fn in (loaded.fn, *(helper.value for helper in loaded.helpers)):
-        if isinstance(fn, JITFunction):
-            _take_apart(fn)
-
-
-def _take_apart(fn: JITFunction) -> None:
+def take_apart(fn: JITFunction) -> None:
+    """Give the statements of one function lines of their own, in place."""
     source, function = SourceText(fn.src), ast.parse(fn.src).body[0]
     edits = _edits(source, function.body, _step(source, ""))  # type: ignore[attr-defined]
     if edits:
@@ -59,4 +49,4 @@ def _step(source: SourceText, indent: str) -> str:
     return indent + ("\t" if tabs else "    ")
 
 
-__all__ = ["give_own_lines"]
+__all__ = ["take_apart"]
