@@ -12,12 +12,13 @@ import triton.language as tl
 from triton.experimental.gluon import language as gl
 from triton.runtime.jit import JITCallable
 
+from rules.renamed import renamed
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.gluon.tree import ElementType
 from translator.rewrite import addresses, calls, contracts, descriptors, invariant, lds_operands
 from translator.facts.desugar import Promotion
 from translator.rewrite.demand_walk import DemandWalk
-from translator.rewrite.import_lines import TRITON_LANGUAGE
+from translator.rewrite.import_lines import LIBDEVICE, TRITON_LANGUAGE
 from translator.gluon.written import (
     Written,
     attribute,
@@ -35,6 +36,7 @@ from translator.gluon.written import (
 from translator.facts.syntax import ELEMENTWISE_NODES
 from translator.facts.refusals import refuse
 from translator.rewrite.variables import WebState
+from translator.source.renamed_names import is_tritons, resolved
 from translator.ttgir.layouts import Layout
 
 _OPERATORS = {
@@ -277,6 +279,8 @@ class Expressions(DemandWalk):
             return None
         self.refuse_nvidia(node, getattr(base, node.attr, None))
         module = base.__name__
+        if (moved := self.moved(node, base)) is not None:
+            return moved
         if module in ("triton.language", "triton.language.core", "triton.language.math", "triton.language.standard"):
             value = getattr(base, node.attr, None)
             if hasattr(gl, node.attr) and not isinstance(value, types.ModuleType):
@@ -294,6 +298,26 @@ class Expressions(DemandWalk):
                 self.record.globals_needed[node.attr] = (value, self.facts.frame.fn)
                 return node.attr
         return None
+
+    def moved(self, node: ast.Attribute, base: types.ModuleType) -> str | None:
+        """`tl.libdevice.tanh` -> `libdevice.tanh`: a name that Triton has moved, where it is today; None for one that it has not."""
+        dotted = f"{base.__name__}.{node.attr}"
+        row = renamed(dotted) if is_tritons(base) else None
+        if row is not None and resolved(dotted) is None:
+            home, _, last = (row.applied(dotted) or "").rpartition(".")
+        elif isinstance(node.value, ast.Attribute) and is_tritons(outer := self.static_value(node.value.value)):
+            if base.__name__ == f"{outer.__name__}.{node.value.attr}":
+                return None
+            home, last = base.__name__, node.attr
+        else:
+            return None
+        if home == LIBDEVICE.meaning.replace(":", "."):
+            self.record.imports.add(LIBDEVICE)
+            return f"{LIBDEVICE.binds}.{last}"
+        if hasattr(gl, last):
+            return f"gl.{last}"
+        self.record.imports.add(TRITON_LANGUAGE)
+        return f"tl.{last}"
 
     def subscript(self, node: ast.Subscript, want: Any) -> Written:
         base = self.facts.tensor(node.value)

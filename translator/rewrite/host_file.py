@@ -31,7 +31,7 @@ from translator.rewrite.gluon_function import (
 from translator.rewrite.helper_pool import Helper, HelperPool, place_of
 from translator.rewrite.host_options import launches
 from translator.rewrite.import_aliases import aliases
-from translator.rewrite.import_lines import in_order
+from translator.rewrite.import_lines import Import, in_order
 from translator.rewrite.jit_call_edits import edit_calls
 from translator.rewrite.kernel_family import Family, KernelVersion
 from translator.rewrite.launch_checks import (
@@ -43,6 +43,7 @@ from translator.rewrite.launch_checks import (
     installer,
     shared_check,
 )
+from translator.rewrite.moved_imports import MovedImports, moved_imports, of_package
 from translator.rewrite.program_runs import persistent_run, stream_k_run
 from translator.rewrite.standalone import SourceFacts, families_of, header, names_in
 from translator.rewrite.prelude import BASE_IMPORTS, Prelude, plain_translation
@@ -113,6 +114,7 @@ class _Rewriting:
         taken = self.pool.taken
         self.shared = len(self.contracts) > 1 and not general and SHARED_CHECK_NAME not in taken
         self.plain = [fn for key, fn in plain.items() if key not in self.kept]
+        self.moved = MovedImports()
 
     def here(self, fn: Any) -> bool:
         return os.path.realpath(fn.file_name or "") == os.path.realpath(self.facts.path)
@@ -161,7 +163,7 @@ class _Rewriting:
         new = [r.function.defined(JIT) for r in replacements if r.function is not None]
         self.imports(edits, [*edits.added, *new], gone, {h.name for h in copies})
         notes = [note for family in self.families for note in family.notes]
-        return self.file.edited(edits), (*notes, *unseen, *self.kept_notes())
+        return self.file.edited(edits), (*notes, *unseen, *self.kept_notes(), *self.moved.notes)
 
     def kept_notes(self) -> list[str]:
         names = sorted(key[2] for key in self.kept)
@@ -323,11 +325,30 @@ class _Rewriting:
         left = self.names.read_without(gone)
         unread = self.names.read - left.names.union(*map(loads, new)) - left.texts
         unread -= {text for s in new for text in _texts(s, unread)} if unread else set()
-        edits.dropped = unread | (copied & self.names.imported.keys())
+        kernels = [fn for v in self.versions for fn in (v.loaded.fn, *(h.value for h in v.loaded.helpers))]
+        self.moved = moved_imports(
+            self.names.tree, left.names.union(*map(loads, new), left.texts), kernels, self.facts.path
+        )
+        edits.dropped = unread | (copied & self.names.imported.keys()) | self.moved.dropped
         edits.aliases = aliases(needed, new, self.names, edits.dropped)
-        edits.imports = [
-            line for line in edits.aliases.imported(needed) if self.names.imported.get(line.binds) != line.meaning
-        ]
+        lines = [of_package(line, self.package()) for line in edits.aliases.imported(needed)]
+        lines = [line for line in lines if not self.has(line, edits.dropped)]
+        edits.imports = in_order({*lines, *self.moved.added})
+
+    def has(self, line: Import, dropped: Collection[str]) -> bool:
+        """Whether the file imports it already, under whatever module hands it on."""
+        imported = self.names.imported.get(line.binds)
+        if imported == line.meaning:
+            return True
+        if imported is None or line.binds in dropped:
+            return False
+        held = (v.loaded.fn.__globals__.get(line.binds) for v in self.versions)
+        return any(isinstance(value, types.ModuleType) and _binds(line.meaning, value.__name__) for value in held)
+
+    def package(self) -> str:
+        """The fork that the file's Triton is, "" for Triton itself."""
+        own = any(what.partition(":")[0].partition(".")[0] == "triton" for what in self.names.imported.values())
+        return "" if own else next((p.fork for v in self.versions if (p := v.loaded.program) is not None), "")
 
 
 def _under_gluon(decorators: Sequence[cst.Decorator], number: int, hook: str) -> list[cst.Decorator]:

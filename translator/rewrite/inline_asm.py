@@ -11,7 +11,7 @@ from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.facts import callees
 from translator.rewrite import call_text
-from translator.rewrite.import_lines import Import
+from translator.rewrite.import_lines import LIBDEVICE
 from translator.gluon.written import Written, call, literal, method, name, operand
 from translator.facts.refusals import refuse
 from translator.rewrite.relations import Wants, operands_in
@@ -115,7 +115,7 @@ def _rewritten(
             return None
         known.add(step.result)
     if any(step.row.libdevice for step in steps):
-        record.imports.add(Import("triton.language.extra", "libdevice"))
+        record.imports.add(LIBDEVICE)
     for name in sorted({step.row.needs for step in steps} - {""}):
         record.need(Synthesized(name, ptx.FUNCTIONS[name]), facts.frame.fn)
     if len(steps) == 1 and _used_once(steps[0]):

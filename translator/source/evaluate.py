@@ -25,6 +25,7 @@ from translator.source.host_values import (
 )
 from translator.source.host_objects import UserClass, UserFunction
 from translator.source.jit_function import JitBuilder
+from translator.source.renamed_names import is_tritons, renamed_value
 from translator.source.scope import Frame, ProgramOfScope, Scope
 from translator.source.unresolved import Place, Raised, Undetermined
 
@@ -383,6 +384,8 @@ class Evaluator:
             try:
                 return self.program.import_module(f"{module.__name__}.{name}")
             except Raised:
+                if is_tritons(module) and (moved := renamed_value(module.__name__, name)) is not None:
+                    return moved
                 error = AttributeError(f"module {module.__name__} has no attribute {name}")
                 raise Raised(error, place) from None
         if isinstance(found, types.ModuleType) and found.__name__.partition(".")[0] not in ("triton", module.__name__):

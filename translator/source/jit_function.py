@@ -35,6 +35,7 @@ from translator.source.reached import (
     mentioned_names,
     names_in_body,
 )
+from translator.source.renamed_names import as_today
 from translator.source.scope import Frame, Scope
 from translator.source.unresolved import NoValue, Place, Raised, Undetermined
 
@@ -276,6 +277,7 @@ class JitBuilder:
                 and isinstance(value.node, ast.FunctionDef)
             ):
                 value = self.kernel_side(value, _as_it_is)
+            value = as_today(value, chains)
             if isinstance(value, HostName) and value.torch_dtype:
                 namespace[name] = HostName.of_dtype(value.torch_dtype)
             elif isinstance(value, HostName) and (name in annotated or only_dtypes(value, chains)):
