@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rules.targets import target as target_row
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.frontend.judge import FrontEndJudge
 from translator.request import LaunchOutcome, TranslateRequest, with_options
@@ -13,6 +14,7 @@ from translator.source.derive.derivation import derive_kernel, launchable_kernel
 from translator.source.derive.set_options import parse_settings, settings_for
 from translator.source.derive.strict import derive_launches
 from translator.source.derive.table import Derivation
+from translator.source.inductor.launches import stated_launch
 from translator.source.kernels import list_kernels
 from translator.source.launch_spec import AMD_OPTIONS, LaunchSpec
 
@@ -55,10 +57,14 @@ def _planned(request: TranslateRequest) -> PlannedLaunches:
     unknown: list[LaunchOutcome] = []
     for name in names:
         try:
+            own = settings_for(settings, name)
+            row = target_row(request.target)
+            about = {"settings": own, "search_path": request.search_path}
             derivations.append(
-                derive_kernel(
-                    request.source, name, lambda loaded: FrontEndJudge(loaded, request.target),
-                    settings=settings_for(settings, name), search_path=request.search_path, all_configs=request.all_configs,
+                stated_launch(request.source, name, row.warp_size, row.compute_units, **about)
+                or derive_kernel(
+                    request.source, name, lambda loaded: FrontEndJudge(loaded, request.target), **about,
+                    all_configs=request.all_configs,
                 )
             )  # fmt: skip
         except TranslationError as error:

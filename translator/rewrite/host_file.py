@@ -31,7 +31,10 @@ from translator.rewrite.gluon_function import (
 from translator.rewrite.helper_pool import Helper, HelperPool, place_of
 from translator.rewrite.host_options import launches
 from translator.rewrite.import_aliases import aliases
-from translator.rewrite.import_lines import Import, in_order
+from translator.rewrite.import_lines import in_order
+from translator.rewrite.inductor_kernels import IMPORTS as INDUCTOR_IMPORTS
+from translator.rewrite.inductor_kernels import restated, stated_of
+from translator.rewrite.inductor_kernels import sources as inductor_sources
 from translator.rewrite.jit_call_edits import edit_calls
 from translator.rewrite.kernel_family import Family, KernelVersion
 from translator.rewrite.launch_checks import (
@@ -43,7 +46,7 @@ from translator.rewrite.launch_checks import (
     installer,
     shared_check,
 )
-from translator.rewrite.moved_imports import MovedImports, moved_imports, of_package
+from translator.rewrite.moved_imports import MovedImports, binds, fork_of, is_imported, moved_imports, of_package
 from translator.rewrite.program_runs import persistent_run, stream_k_run
 from translator.rewrite.standalone import SourceFacts, families_of, header, names_in
 from translator.rewrite.prelude import BASE_IMPORTS, Prelude, plain_translation
@@ -51,6 +54,7 @@ from translator.rewrite.tree_walk import dotted, loads, walk
 from translator.source.file_names import file_names
 from translator.source.load import LoadedKernel
 from translator.source.module_file import ParsedFile
+from translator.source.unresolved import NoValue
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,7 @@ class _Rewriting:
         self.shared = len(self.contracts) > 1 and not general and SHARED_CHECK_NAME not in taken
         self.plain = [fn for key, fn in plain.items() if key not in self.kept]
         self.moved = MovedImports()
+        self.of_inductor = any(stated_of(version) is not None for version in versions)
 
     def here(self, fn: Any) -> bool:
         return os.path.realpath(fn.file_name or "") == os.path.realpath(self.facts.path)
@@ -155,6 +160,7 @@ class _Rewriting:
         copies = [h for h in self.pool.helpers if not self.here(h.fn)]
         self.needs()
         blocks = [definitions(shared_check(self.contracts))] if self.shared else []
+        blocks += [inductor_sources()] if self.of_inductor else []
         blocks += [h.block for h in copies] + ([definitions(fallback.LAUNCHER)] if self.general else [])
         if blocks or self.prelude.definitions:
             first = min(self.file.function_at(r.line).top for r in replacements)
@@ -263,6 +269,7 @@ class _Rewriting:
 
         def translated(known: cst.FunctionDef) -> cst.FunctionDef:
             decorators = known.decorators if number is None else _under_gluon(known.decorators, number, r.hook)
+            decorators = restated(decorators, [v for v in self.versions if v.loaded.line == r.line], self.facts.target)
             node = shifted(function.written(), columns)
             return edits.aliases.within(
                 node.with_changes(
@@ -309,18 +316,28 @@ class _Rewriting:
 
     def check_same(self, loaded: LoadedKernel, name: str, value: Any, user: Any) -> None:
         """A copied helper means by a name of this file what the file means by it. Raises: TranslationError."""
-        if isinstance(value, types.ModuleType) and _binds(self.names.imported.get(name), value.__name__):
+        if isinstance(value, types.ModuleType) and binds(self.names.imported.get(name), value.__name__):
             return
-        held = loaded.fn.__globals__.get(name)
-        if held is value or (name in loaded.fn.__globals__ and not callable(value) and held == value):
+        held = loaded.fn.__globals__[name] if name in loaded.fn.__globals__ else self.meaning(loaded, name)
+        if held is value or (held is not _UNKNOWN and not callable(value) and held == value):
             return
         where = getattr(user, "file_name", ""), getattr(user, "def_file_line_number", 0), 1
         why = f"{os.path.basename(self.facts.path)} has another {name}, so the helper cannot be copied into it"
         raise TranslationError(Diagnostic("global", f"`{name}` of {user.__name__} cannot be carried over", *where, why))
 
+    def meaning(self, loaded: LoadedKernel, name: str) -> Any:
+        """What a name of the file is that its kernel does not mention."""
+        if loaded.program is None:
+            return _UNKNOWN
+        try:
+            return loaded.program.import_known(loaded.module).lookup(name)
+        except NoValue:
+            return _UNKNOWN
+
     def imports(self, edits: FileEdits, new: Sequence[Statement], gone: set[ast.AST], copied: set[str]) -> None:
         """Import what the output needs, and no longer what only replaced code read, or what a copy has the name of."""
         lines = {*BASE_IMPORTS, *self.prelude.imports, *(fallback.LAUNCHER_IMPORTS if self.general else ())}
+        lines |= {*INDUCTOR_IMPORTS} if self.of_inductor else set()
         needed = in_order(lines.union(*(v.emitted.record.imports for v in self.versions)))
         left = self.names.read_without(gone)
         unread = self.names.read - left.names.union(*map(loads, new)) - left.texts
@@ -331,24 +348,14 @@ class _Rewriting:
         )
         edits.dropped = unread | (copied & self.names.imported.keys()) | self.moved.dropped
         edits.aliases = aliases(needed, new, self.names, edits.dropped)
-        lines = [of_package(line, self.package()) for line in edits.aliases.imported(needed)]
-        lines = [line for line in lines if not self.has(line, edits.dropped)]
+        loaded = [v.loaded for v in self.versions]
+        package = fork_of(self.names, loaded)
+        lines = [of_package(line, package) for line in edits.aliases.imported(needed)]
+        lines = [line for line in lines if not is_imported(line, self.names, edits.dropped, loaded)]
         edits.imports = in_order({*lines, *self.moved.added})
 
-    def has(self, line: Import, dropped: Collection[str]) -> bool:
-        """Whether the file imports it already, under whatever module hands it on."""
-        imported = self.names.imported.get(line.binds)
-        if imported == line.meaning:
-            return True
-        if imported is None or line.binds in dropped:
-            return False
-        held = (v.loaded.fn.__globals__.get(line.binds) for v in self.versions)
-        return any(isinstance(value, types.ModuleType) and _binds(line.meaning, value.__name__) for value in held)
 
-    def package(self) -> str:
-        """The fork that the file's Triton is, "" for Triton itself."""
-        own = any(what.partition(":")[0].partition(".")[0] == "triton" for what in self.names.imported.values())
-        return "" if own else next((p.fork for v in self.versions if (p := v.loaded.program) is not None), "")
+_UNKNOWN = object()
 
 
 def _under_gluon(decorators: Sequence[cst.Decorator], number: int, hook: str) -> list[cst.Decorator]:
@@ -369,11 +376,6 @@ def _texts(statement: Statement, names: Collection[str]) -> Iterator[str]:
             yield node.raw_value
         elif isinstance(node, cst.Annotation) and isinstance(node.annotation, cst.SimpleString):
             yield from (name for name in names if name in node.annotation.raw_value)
-
-
-def _binds(imported: str | None, module: str) -> bool:
-    """Whether an import (`pkg.module` or `pkg:module`) binds the module of this name."""
-    return imported is not None and imported.replace(":", ".") == module
 
 
 def _made_by_call(loaded: LoadedKernel) -> bool:

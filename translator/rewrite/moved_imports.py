@@ -10,10 +10,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any
 
 from rules.renamed import renamed
 from translator.rewrite.import_lines import Import
+from translator.source.file_names import FileNames
+from translator.source.load import LoadedKernel
 from translator.source.renamed_names import resolved
 
 
@@ -66,6 +69,28 @@ def of_package(line: Import, package: str) -> Import:
     )
 
 
+def fork_of(names: FileNames, kernels: Iterable[LoadedKernel]) -> str:
+    """The fork that a file's Triton is, "" for Triton itself."""
+    own = any(what.partition(":")[0].partition(".")[0] == "triton" for what in names.imported.values())
+    return "" if own else next((loaded.program.fork for loaded in kernels if loaded.program is not None), "")
+
+
+def is_imported(line: Import, names: FileNames, dropped: Collection[str], kernels: Iterable[LoadedKernel]) -> bool:
+    """Whether a file imports something already, under whatever module hands it on."""
+    imported = names.imported.get(line.binds)
+    if imported == line.meaning:
+        return True
+    if imported is None or line.binds in dropped:
+        return False
+    held = (loaded.fn.__globals__.get(line.binds) for loaded in kernels)
+    return any(isinstance(value, ModuleType) and binds(line.meaning, value.__name__) for value in held)
+
+
+def binds(imported: str | None, module: str) -> bool:
+    """Whether an import (`pkg.module` or `pkg:module`) binds the module of this name."""
+    return imported is not None and imported.replace(":", ".") == module
+
+
 def _of_triton(tree: ast.Module) -> Iterator[tuple[ast.Import | ast.ImportFrom, ast.alias]]:
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").partition(".")[0] == "triton":
@@ -80,4 +105,4 @@ def _read_as(globals_of: list[dict[str, Any]], name: str, dotted: str) -> bool:
     return found is not None and any(held.get(name) is found for held in globals_of)
 
 
-__all__ = ["MovedImports", "moved_imports", "of_package"]
+__all__ = ["MovedImports", "binds", "fork_of", "is_imported", "moved_imports", "of_package"]

@@ -24,6 +24,7 @@ from translator.source.host_values import (
     HostName,
 )
 from translator.source.host_objects import UserClass, UserFunction
+from translator.source.torch_runtime import READ as RUNTIME_MODULES
 from translator.source.jit_function import JitBuilder
 from translator.source.renamed_names import is_tritons, renamed_value
 from translator.source.scope import Frame, ProgramOfScope, Scope
@@ -350,6 +351,8 @@ class Evaluator:
             return self.program.member(value, name)
         if isinstance(value, HostName):
             dotted = f"{value.dotted}.{name}"
+            if dotted in RUNTIME_MODULES:
+                return self.program.import_module(dotted)
             return ATTRIBUTE_FACTS[dotted] if dotted in ATTRIBUTE_FACTS else HostName(dotted)
         if isinstance(value, DriverConfig) and name in ("active", "default"):
             return ActiveDriver()

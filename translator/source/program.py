@@ -12,6 +12,8 @@ from typing import Any
 from translator.source.bindings import Binding
 from translator.source.evaluate import Evaluator
 from translator.source.host_values import HOST_PACKAGES, PURE_MODULES, VERSIONS, HostName
+from translator.source.torch_runtime import READ as RUNTIME_MODULES
+from translator.source.torch_runtime import runtime_module
 from translator.source.kernel_lookup import find_kernel
 from translator.source.module_file import ModuleFile, find_module, is_file, module_of_path, parse_file
 from translator.source.modules_by_path import LoadedModules
@@ -130,6 +132,8 @@ class Program:
                 return importlib.import_module(name)
             except ImportError as error:
                 raise Raised(error) from None
+        if name in RUNTIME_MODULES:
+            return self.module_of(runtime_module(name, self.search_path))
         if top in HOST_PACKAGES or top in sys.stdlib_module_names:
             return HostName(name, is_module=True)
         if is_fork(top, self.search_path):

@@ -34,6 +34,7 @@ from translator.source.host_objects import LookedThrough, UserClass, UserFunctio
 from translator.source.jit_function import JIT_OPTIONS
 from translator.source.modules_by_path import PATHS, FileLoader, FilePath, LoadedModules, file_spec, path_of_spec
 from translator.source.scope import Frame, Scope
+from translator.source.torch_runtime import HEURISTICS
 from translator.source.unresolved import Place, Raised, Undetermined
 
 _BUILTINS = (
@@ -186,9 +187,11 @@ class Calls:
         return {keyword.arg: self.evaluator.evaluate(keyword.value, scope, before) for keyword in wanted}  # type: ignore[misc]
 
     def _launch_decorator(self, function: Any, node: ast.Call) -> LookedThrough | None:
-        """`triton.autotune(...)` and `triton.heuristics(...)`: their arguments are host code and are left alone."""
+        """`triton.autotune(...)`, `triton.heuristics(...)` and Inductor's: their arguments are host code and are left alone."""
         if function is triton.autotune:
             return LookedThrough("autotune")
+        if isinstance(function, HostName) and function.dotted.startswith(f"{HEURISTICS}."):
+            return LookedThrough("inductor")
         return LookedThrough("heuristics") if function is triton.heuristics else None
 
     def apply(self, function: Any, args: list, kwargs: dict[str, Any], place: Place) -> Any:
