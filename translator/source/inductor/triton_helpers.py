@@ -249,3 +249,94 @@ def x_grid_barrier(sem):
         now = tl.atomic_add(sem, 0, sem="acquire")
         waiting = ((before ^ now) & 0x80000000) == 0
     tl.debug_barrier()
+
+
+@triton.jit
+def sort_with_index(
+    x, idxs, rnumel, dim: tl.constexpr = None, stable: tl.constexpr = False, descending: tl.constexpr = False
+):
+    x, idxs = tl.broadcast(x, idxs)
+    last: tl.constexpr = len(x.shape) - 1
+    tl.static_assert(dim is None or dim == last, "rows are sorted along the last dimension")
+    length: tl.constexpr = x.shape[last]
+    steps: tl.constexpr = _log2_of(length)
+    place = tl.arange(0, length)
+    for i in tl.static_range(len(x.shape) - 1):
+        place = tl.expand_dims(place, 0)
+    place = tl.broadcast_to(place, x.shape)
+    for step in tl.static_range(1, steps + 1):
+        for bit in tl.static_range(step):
+            x, idxs = _exchanged(
+                x, idxs, place, rnumel, 2 ** (step - 1 - bit), 2**step, step == steps, stable, descending
+            )
+    return x, idxs
+
+
+@triton.jit
+def _exchanged(
+    x, idxs, place, rnumel, apart: tl.constexpr, part: tl.constexpr, is_last: tl.constexpr, stable: tl.constexpr, descending: tl.constexpr
+):  # fmt: skip
+    axis: tl.constexpr = len(x.shape) - 1
+    partner = tl.gather(x, place ^ apart, axis)
+    partner_index = tl.gather(idxs.to(tl.int32), place ^ apart, axis).to(idxs.dtype)
+    is_left = (place & apart) == 0
+    left = tl.where(is_left, x, partner)
+    right = tl.where(is_left, partner, x)
+    left_index = tl.where(is_left, idxs, partner_index)
+    right_index = tl.where(is_left, partner_index, idxs)
+    behind = _belongs_behind(left, left_index, right, right_index, rnumel, stable, descending)
+    if is_last:
+        swaps = behind
+    else:
+        swaps = behind == ((place & part) == 0)  # every other part of a row is in the opposite order
+    return tl.where(swaps, partner, x), tl.where(swaps, partner_index, idxs)
+
+
+@triton.constexpr_function
+def _log2_of(n):
+    return n.bit_length() - 1
+
+
+@triton.jit
+def _belongs_behind(left, left_index, right, right_index, rnumel, stable: tl.constexpr, descending: tl.constexpr):
+    left_nan, right_nan = left != left, right != right
+    if descending:
+        behind = (left < right) | (right_nan & (left == left))
+    else:
+        behind = (left > right) | (left_nan & (right == right))
+    if stable:
+        behind = behind | (((left == right) | (left_nan & right_nan)) & (left_index > right_index))
+    if rnumel is not None:  # what is past the end of a row stays there
+        left_real, right_real = left_index < rnumel, right_index < rnumel
+        behind = tl.where(left_real == right_real, behind, right_real)
+    return behind
+
+
+@triton.jit
+def _packed(value, flag, bits: tl.constexpr, both: tl.constexpr):
+    width: tl.constexpr = bits.primitive_bitwidth
+    return (value.to(bits, bitcast=True).to(both) << width) | flag
+
+
+@triton.jit
+def exclusive_scan_decoupled_lookback(
+    scratch_base, block_value, index, combine_fn, DTYPE_VALUE_AS_UINT: tl.constexpr, DTYPE_PACK: tl.constexpr
+):
+    # A word of each program has its value beside a flag: 1 for its own sum, 2 for that of all up to it.
+    width: tl.constexpr = DTYPE_VALUE_AS_UINT.primitive_bitwidth
+    if index > 0:
+        tl.atomic_xchg(scratch_base + index, _packed(block_value, 1, DTYPE_VALUE_AS_UINT, DTYPE_PACK), sem="relaxed")
+    before = block_value  # replaced by the first value that is found
+    found = False
+    at = index - 1
+    while at >= 0:
+        word = tl.atomic_add(scratch_base + at, 0, sem="relaxed")
+        while word.to(DTYPE_VALUE_AS_UINT) == 0:
+            word = tl.atomic_add(scratch_base + at, 0, sem="relaxed")
+        value = (word >> width).to(DTYPE_VALUE_AS_UINT).to(block_value.dtype, bitcast=True)
+        before = tl.where(found, combine_fn(value, before), value)
+        found = True
+        at = tl.where(word.to(DTYPE_VALUE_AS_UINT) == 2, -1, at - 1)
+    up_to = tl.where(found, combine_fn(before, block_value), block_value)
+    tl.atomic_xchg(scratch_base + index, _packed(up_to, 2, DTYPE_VALUE_AS_UINT, DTYPE_PACK), sem="relaxed")
+    return tl.where(found, before, tl.zeros([], block_value.dtype))
