@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from translator.diagnostics import Diagnostic, TranslationError
+from translator.source.launcher_calls import with_launches
 from translator.source.parsed_text import parsed_text
 from translator.source.unpacked import unpacked
 
@@ -103,7 +104,7 @@ def _parse(path: str, _mtime_ns: int, _size: int) -> ParsedFile:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes and the like are the author's business
             shown = unpacked(text, path)
-            tree = parsed_text(shown, path)
+            tree = with_launches(parsed_text(shown, path))
     except SyntaxError as error:
         code = "source-syntax" if path.endswith((".py", ".pyi")) else "source-not-python"
         message = f"syntax error: {error.msg}" if code == "source-syntax" else f"not Python source: {error.msg}"
