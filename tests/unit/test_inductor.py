@@ -257,3 +257,83 @@ def test_inductor_compiles_the_translation_as_gluon(tmp_path: Path, monkeypatch)
     # What stays Triton is compiled as before.
     plain = sys.modules["torch._inductor.runtime"].triton_heuristics.ASTSource
     assert type(plain(triton.jit(module.call), {})) is triton.compiler.ASTSource
+
+
+HELPERS = """
+import importlib.util
+import sys
+
+import numpy as np
+import triton
+import triton.language as tl
+
+sys.path.insert(0, sys.argv[2])
+from interpreted_fixture import HostTensor
+
+spec = importlib.util.spec_from_file_location("helpers", sys.argv[1])
+helpers = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(helpers)
+
+
+@triton.jit
+def integers(a, b, quotient, remainder, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x, y = tl.load(a + i), tl.load(b + i)
+    tl.store(quotient + i, helpers.div_floor_integer(x, y))
+    tl.store(remainder + i, helpers.remainder_integer(x, y))
+
+
+@triton.jit
+def rows(x_ptr, values, places, means, squares, top, R: tl.constexpr, N: tl.constexpr, real: tl.constexpr):
+    i, j = tl.arange(0, R)[:, None], tl.arange(0, N)[None, :]
+    x = tl.load(x_ptr + i * N + j)
+    sorted_x, index = helpers.sort_with_index(x, tl.broadcast_to(j, [R, N]), real, 1, stable=True, descending=False)
+    tl.store(values + i * N + j, sorted_x)
+    tl.store(places + i * N + j, index)
+    mean, m2, weight = helpers.welford(x, tl.zeros_like(x), tl.full([R, N], 1.0, tl.float32), 1)
+    tl.store(means + tl.arange(0, R), mean)
+    tl.store(squares + tl.arange(0, R), m2)
+    _, place = helpers.max_with_index(x, tl.broadcast_to(j, [R, N]), 1)
+    tl.store(top + tl.arange(0, R), place)
+
+
+def tensor(values):
+    shape = list(values.shape)
+    strides = [int(np.prod(shape[k + 1 :])) for k in range(len(shape))]
+    return HostTensor({"dtype": str(values.dtype), "storage": values.size, "stride": strides, "offset": 0, "shape": shape}, values)
+
+
+a, b = np.array([7, -7, 7, -7, 6, -6, 0, 1], np.int32), np.array([2, 2, -2, -2, 3, 3, 5, -9], np.int32)
+given = [tensor(v) for v in (a, b, np.zeros_like(a), np.zeros_like(a))]
+integers[(1,)](*given, B=8)
+assert (given[2].view == a // b).all() and (given[3].view == a % b).all(), (given[2].view, given[3].view)
+
+x = np.random.default_rng(0).integers(-4, 5, (4, 16)).astype(np.float32)
+x[1, 5] = np.nan
+given = [tensor(v) for v in (x, x * 0, np.zeros((4, 16), np.int32), x[:, 0] * 0, x[:, 0] * 0, np.zeros(4, np.int32))]
+rows[(1,)](*given, R=4, N=16, real=13)
+order = np.argsort(x[:, :13], axis=1, kind="stable")
+assert (given[2].view[:, :13] == order).all(), (given[2].view, order)
+assert np.array_equal(given[1].view[:, :13], np.take_along_axis(x[:, :13], order, 1), equal_nan=True)
+clean = [0, 2, 3]
+assert np.allclose(given[3].view[clean], x[clean].mean(1), atol=1e-6)
+assert np.allclose(given[4].view[clean], x[clean].var(1) * 16, rtol=1e-5)
+assert (given[5].view == np.argmax(x, 1)).all(), (given[5].view, np.argmax(x, 1))
+print("as numpy has it")
+"""
+
+
+def test_helpers_compute_what_numpy_does(tmp_path: Path):
+    """In Triton's interpreter: floors and signs of integers, stable order with NaN last and padding left out, Welford's sums, first maxima."""
+    import os
+    import subprocess
+
+    from translator.source import torch_runtime
+
+    shipped = torch_runtime.runtime_module(torch_runtime.HELPERS, (str(tmp_path),)).path
+    (tmp_path / "check.py").write_text(HELPERS)
+    command = [sys.executable, str(tmp_path / "check.py"), shipped, str(Path(__file__).parents[1])]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "TRITON_INTERPRET": "1"}, check=False
+    )
+    assert done.stdout == "as numpy has it\n", done.stderr[-2000:]
