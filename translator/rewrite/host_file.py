@@ -169,6 +169,8 @@ class _Rewriting:
         new = [r.function.defined(JIT) for r in replacements if r.function is not None]
         self.imports(edits, [*edits.added, *new], gone, {h.name for h in copies})
         notes = [note for family in self.families for note in family.notes]
+        unchecked = [family.name for family in self.families if family.contract and self.of_inductor]
+        notes += [f"{name}: Inductor launches it without what is checked before a launch" for name in unchecked]
         return self.file.edited(edits), (*notes, *unseen, *self.kept_notes(), *self.moved.notes)
 
     def kept_notes(self) -> list[str]:
