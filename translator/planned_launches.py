@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.read.inductor.launches import stated_launch
 from gluonize.read.kernels.listing import list_kernels
 from gluonize.read.launches.derive.derivation import derive_kernel, launchable_kernels
 from gluonize.read.launches.derive.set_options import parse_settings, settings_for
@@ -14,6 +15,7 @@ from gluonize.read.launches.derive.strict import derive_launches
 from gluonize.read.launches.derive.table import Derivation
 from gluonize.read.spec.launch import AMD_OPTIONS, LaunchSpec
 from gluonize.request import LaunchOutcome, TranslateRequest, with_options
+from gluonize.rules.targets import target as target_row
 from gluonize.trace.acceptance import FrontEndJudge
 
 
@@ -55,10 +57,14 @@ def _planned(request: TranslateRequest) -> PlannedLaunches:
     unknown: list[LaunchOutcome] = []
     for name in names:
         try:
+            own = settings_for(settings, name)
+            row = target_row(request.target)
+            about = {"settings": own, "search_path": request.search_path}
             derivations.append(
-                derive_kernel(
-                    request.source, name, lambda loaded: FrontEndJudge(loaded, request.target),
-                    settings=settings_for(settings, name), search_path=request.search_path, all_configs=request.all_configs,
+                stated_launch(request.source, name, row.warp_size, row.compute_units, **about)
+                or derive_kernel(
+                    request.source, name, lambda loaded: FrontEndJudge(loaded, request.target), **about,
+                    all_configs=request.all_configs,
                 )
             )  # fmt: skip
         except TranslationError as error:

@@ -25,6 +25,8 @@ from gluonize.read.evaluate.host_values import (
     HostName,
 )
 from gluonize.read.evaluate.jit_function import JitBuilder
+from gluonize.read.files.torch_runtime import READ as RUNTIME_MODULES
+from gluonize.read.names.renamed import is_tritons, renamed_value
 from gluonize.read.names.scope import Frame, ProgramOfScope, Scope
 from gluonize.read.unresolved import Place, Raised, Undetermined
 
@@ -349,6 +351,8 @@ class Evaluator:
             return self.program.member(value, name)
         if isinstance(value, HostName):
             dotted = f"{value.dotted}.{name}"
+            if dotted in RUNTIME_MODULES:
+                return self.program.import_module(dotted)
             return ATTRIBUTE_FACTS[dotted] if dotted in ATTRIBUTE_FACTS else HostName(dotted)
         if isinstance(value, DriverConfig) and name in ("active", "default"):
             return ActiveDriver()
@@ -383,6 +387,8 @@ class Evaluator:
             try:
                 return self.program.import_module(f"{module.__name__}.{name}")
             except Raised:
+                if is_tritons(module) and (moved := renamed_value(module.__name__, name)) is not None:
+                    return moved
                 error = AttributeError(f"module {module.__name__} has no attribute {name}")
                 raise Raised(error, place) from None
         if isinstance(found, types.ModuleType) and found.__name__.partition(".")[0] not in ("triton", module.__name__):
