@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.read.inductor.launches import stated_launch
 from gluonize.read.kernels.listing import list_kernels
 from gluonize.read.launches.derive.derivation import derive_kernel, launchable_kernels
 from gluonize.read.launches.derive.set_options import parse_settings, settings_for
@@ -56,11 +57,14 @@ def _planned(request: TranslateRequest) -> PlannedLaunches:
     unknown: list[LaunchOutcome] = []
     for name in names:
         try:
+            own = settings_for(settings, name)
+            row = target_row(request.target)
+            about = {"settings": own, "search_path": request.search_path}
             derivations.append(
-                derive_kernel(
-                    request.source, name, lambda loaded: FrontEndJudge(loaded, request.target),
-                    settings=settings_for(settings, name), search_path=request.search_path, all_configs=request.all_configs,
-                    fp8=_fp8(request.target),
+                stated_launch(request.source, name, row.warp_size, row.compute_units, **about)
+                or derive_kernel(
+                    request.source, name, lambda loaded: FrontEndJudge(loaded, request.target), **about,
+                    all_configs=request.all_configs, fp8=_fp8(request.target),
                 )
             )  # fmt: skip
         except TranslationError as error:

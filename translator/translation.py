@@ -207,7 +207,7 @@ def output_text(
     }
     facts = SourceFacts(
         source.path,
-        _digest(source.text),
+        _digest(source.written or source.text),
         request.target,
         __version__,
         assumed,

@@ -211,7 +211,7 @@ def test_a_kernel_that_triton_never_accepts_is_not_launched(tmp_path):
 
 @pytest.mark.parametrize(
     "statement, why, help",
-    [("v = tl.no_such(v)", "no_such", "this version of Triton"), ("p = tl.make_block_ptr(x, (n,), (1,), (0,), (B,), (0,))", "removed", "this version"),
+    [("v = tl.no_such(v)", "no_such", "this version of Triton"),
      ("v = inner(v)", "missing", "define the name"), ("v = tl.dot(v, n)", "", "--set (it comes from"), ("v = v + LATER", "not evaluated statically", "globals")],
 )  # fmt: skip
 def test_a_refusal_says_its_cause_its_line_in_the_file_and_what_helps(tmp_path, statement, why, help):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from types import SimpleNamespace
 
+from translation_of import dedent, launch, tensor, validated
+
 from gluonize.write.state.fresh_names import FreshNames, LoopNames
 
 LOOPS = ast.parse("""
@@ -49,3 +51,19 @@ def test_a_ring_shares_its_names_with_those_of_its_block():
     assert names.stem("a", (1,), ()) == names.stem("a", (1,), ()) == "a"
     assert names.stem("a", (2,), ()) != "a"
     assert names.stem("b", (1,), {"b"}) != "b"
+
+
+def test_a_helper_does_not_get_the_name_of_a_parameter(tmp_path):
+    source = """
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(x_ptr, y_ptr, topk: tl.constexpr, B: tl.constexpr):
+            x = tl.load(x_ptr + tl.arange(0, B))
+            tl.store(y_ptr + tl.arange(0, topk), tl.topk(x, topk, dim=0))
+    """
+    values = {"x_ptr": tensor(64), "y_ptr": tensor(8)}
+    spec = launch("k", {"x_ptr": "*fp32", "y_ptr": "*fp32"}, {"topk": 8, "B": 64}, values=values)
+    assert "topk_2(x, topk, dim=0)" in validated(tmp_path, dedent(source), spec)

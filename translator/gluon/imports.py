@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -53,10 +54,12 @@ class Import:
 
 def is_of_gluon(meaning: str) -> bool:
     """Whether what an import binds a name to (`pkg.module` or `pkg.module:name`) is a name of Gluon's."""
-    return meaning.startswith("triton.experimental") and ":" in meaning
+    return _OF_GLUON.match(meaning) is not None and ":" in meaning
 
 
+_OF_GLUON = re.compile(r"\w*triton\w*\.experimental")  # a fork's too
 TRITON_LANGUAGE = Import("triton.language", bound="tl")
+LIBDEVICE = Import("triton.language.extra", "libdevice")  # the target's own device library
 
 
 def in_order(imports: Iterable[Import]) -> list[Import]:

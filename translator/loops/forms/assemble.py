@@ -39,7 +39,8 @@ def assemble(unit: Unit, kernel: WrittenFunction) -> EmittedKernel:
                 reached.append(index)
 
     reach(kernel.function)
-    taken = {kernel.facts.frame.fn.__name__, *record.globals_needed}
+    taken = {kernel.facts.frame.fn.__name__, *record.globals_needed, *kernel.function.bound}
+    taken = taken.union(*(unit.helper_versions[index].function.bound for index in reached))
     names: dict[str, str] = {}  # by placeholder
     helpers: list[EmittedFunction] = []
     by_text: dict[tuple[Any, str], str] = {}

@@ -32,7 +32,7 @@ Changes = dict[cst.CSTNode, Change]
 class FileEdits:
     """What becomes of a file. changes, above, below: of statements of the top level, by index; above, below: blocks around one.
 
-    imports: new ones; constants: statements under them. dropped: names that imports bind for nothing. header: comments. aliases:
+    imports: new ones; constants: statements under them. dropped: names that imports bind for nothing, and dotted modules. header: comments. aliases:
     for what is new.
     """
 
@@ -145,6 +145,7 @@ class AuthorFile:
     def edited(self, edits: FileEdits) -> cst.Module:
         """The file with edits."""
         after_imports = self._after_imports()
+        imports = self._imports(edits)
         out: list[Statement] = []
         left: list[cst.EmptyLine] = []
         for index, s in enumerate(self.statements):
@@ -152,13 +153,13 @@ class AuthorFile:
             changed = with_lines_above(_changed(s, changes) if changes else s, left)
             left = _blank_end(s) if s in changes else []
             if index == after_imports:
-                out += self._imports(edits)
+                out += imports
                 changed = changed if changed.leading_lines or not out else with_lines_above(changed, (BLANK,))
             out += _under([edits.placed(block) for block in edits.above.get(index, ())], changed)
             out += [s for block in edits.below.get(index, ()) for s in apart(edits.placed(block))]
         if after_imports == len(self.statements):
-            out += self._imports(edits)
-        out, lines = _without_imports(out, edits.dropped)
+            out += imports
+        out, lines = _without_imports(out, edits.dropped, imports)
         footer = [*left, *lines, *self.footer]
         header = [cst.EmptyLine(comment=cst.Comment(line)) for line in edits.header.split("\n")]
         at = 1 if self._has_docstring else 0
@@ -243,12 +244,14 @@ def _imports_of(s: cst.CSTNode) -> list[cst.Import | cst.ImportFrom]:
     return [small for small in body if isinstance(small, (cst.Import, cst.ImportFrom))]
 
 
-def _without_imports(statements: list[Statement], gone: Collection[str]) -> tuple[list[Statement], list[cst.EmptyLine]]:
-    """The statements without imports of the names, and the lines above those that are gone at the end."""
+def _without_imports(
+    statements: list[Statement], gone: Collection[str], new: list[Statement]
+) -> tuple[list[Statement], list[cst.EmptyLine]]:
+    """The statements without imports of the names but for those that are new, and the lines above those that are gone at the end."""
     out: list[Statement] = []
     above: list[cst.EmptyLine] = []
     for s in statements:
-        if _imports_of(s):
+        if _imports_of(s) and not any(s is one for one in new):
             kept = [small for small in (_kept(small, gone) for small in s.body) if small is not None]
             if not kept:
                 above += s.leading_lines
@@ -263,7 +266,7 @@ def _kept(small: cst.BaseSmallStatement, dropped: Collection[str]) -> cst.BaseSm
     """A statement without the imports of the names; None where nothing is left."""
     if not isinstance(small, (cst.Import, cst.ImportFrom)) or isinstance(small.names, cst.ImportStar):
         return small
-    names = [alias for alias in small.names if _bound(alias) not in dropped]
+    names = [alias for alias in small.names if _bound(alias) not in dropped and _module(small, alias) not in dropped]
     if len(names) == len(small.names):
         return small
     if not names:
@@ -272,6 +275,11 @@ def _kept(small: cst.BaseSmallStatement, dropped: Collection[str]) -> cst.BaseSm
     return small.with_changes(
         names=names, **({"lpar": None, "rpar": None} if isinstance(small, cst.ImportFrom) else {})
     )
+
+
+def _module(small: cst.Import | cst.ImportFrom, alias: cst.ImportAlias) -> str:
+    """The dotted module that `import a.b` imports without a name of its own, "" for any other import."""
+    return alias.evaluated_name if isinstance(small, cst.Import) and alias.asname is None else ""
 
 
 def _bound(alias: cst.ImportAlias) -> str:

@@ -32,6 +32,12 @@ from gluonize.output.file import fallback
 from gluonize.output.file.author import AuthorFile, FileEdits
 from gluonize.output.file.host_options import launches
 from gluonize.output.file.import_aliases import aliases
+from gluonize.output.file.inductor_kernels import (
+    IMPORTS as INDUCTOR_IMPORTS,
+    restated,
+    sources as inductor_sources,
+    stated_of,
+)
 from gluonize.output.file.jit_call_edits import edit_calls
 from gluonize.output.file.standalone import SourceFacts, families_of, header, names_in
 from gluonize.output.merging.helper_pool import Helper, HelperPool, place_of
@@ -40,7 +46,9 @@ from gluonize.output.programs.runs import persistent_run, stream_k_run
 from gluonize.read.files.modules import ParsedFile
 from gluonize.read.kernels.load import LoadedKernel
 from gluonize.read.names.file_names import file_names
+from gluonize.read.unresolved import NoValue
 from gluonize.write.contracts.prelude import BASE_IMPORTS, Prelude, plain_translation
+from gluonize.write.function.moved_imports import MovedImports, binds, fork_of, is_imported, moved_imports, of_package
 
 # Autotuning hooks that give a descriptor its block shape, in a file whose kernel takes `(base, shape, strides)` instead.
 #
@@ -158,6 +166,8 @@ class _Rewriting:
         taken = self.pool.taken
         self.shared = len(self.contracts) > 1 and not general and SHARED_CHECK_NAME not in taken
         self.plain = [fn for key, fn in plain.items() if key not in self.kept]
+        self.moved = MovedImports()
+        self.of_inductor = any(stated_of(version) is not None for version in versions)
 
     def here(self, fn: Any) -> bool:
         return os.path.realpath(fn.file_name or "") == os.path.realpath(self.facts.path)
@@ -198,6 +208,7 @@ class _Rewriting:
         copies = [h for h in self.pool.helpers if not self.here(h.fn)]
         self.needs()
         blocks = [definitions(shared_check(self.contracts))] if self.shared else []
+        blocks += [inductor_sources()] if self.of_inductor else []
         blocks += [h.block for h in copies] + ([definitions(fallback.LAUNCHER)] if self.general else [])
         if blocks or self.prelude.definitions:
             first = min(self.file.function_at(r.line).top for r in replacements)
@@ -206,7 +217,9 @@ class _Rewriting:
         new = [r.function.defined(JIT) for r in replacements if r.function is not None]
         self.imports(edits, [*edits.added, *new], gone, {h.name for h in copies})
         notes = [note for family in self.families for note in family.notes]
-        return self.file.edited(edits), (*notes, *unseen, *self.kept_notes())
+        unchecked = [family.name for family in self.families if family.contract and self.of_inductor]
+        notes += [f"{name}: Inductor launches it without what is checked before a launch" for name in unchecked]
+        return self.file.edited(edits), (*notes, *unseen, *self.kept_notes(), *self.moved.notes)
 
     def kept_notes(self) -> list[str]:
         names = sorted(key[2] for key in self.kept)
@@ -306,6 +319,7 @@ class _Rewriting:
 
         def translated(known: cst.FunctionDef) -> cst.FunctionDef:
             decorators = known.decorators if number is None else _under_gluon(known.decorators, number, r.hook)
+            decorators = restated(decorators, [v for v in self.versions if v.loaded.line == r.line], self.facts.target)
             node = shifted(function.written(), columns)
             return edits.aliases.within(
                 node.with_changes(
@@ -352,27 +366,46 @@ class _Rewriting:
 
     def check_same(self, loaded: LoadedKernel, name: str, value: Any, user: Any) -> None:
         """A copied helper means by a name of this file what the file means by it. Raises: TranslationError."""
-        if isinstance(value, types.ModuleType) and _binds(self.names.imported.get(name), value.__name__):
+        if isinstance(value, types.ModuleType) and binds(self.names.imported.get(name), value.__name__):
             return
-        held = loaded.fn.__globals__.get(name)
-        if held is value or (name in loaded.fn.__globals__ and not callable(value) and held == value):
+        held = loaded.fn.__globals__[name] if name in loaded.fn.__globals__ else self.meaning(loaded, name)
+        if held is value or (held is not _UNKNOWN and not callable(value) and held == value):
             return
         where = getattr(user, "file_name", ""), getattr(user, "def_file_line_number", 0), 1
         why = f"{os.path.basename(self.facts.path)} has another {name}, so the helper cannot be copied into it"
         raise TranslationError(Diagnostic("global", f"`{name}` of {user.__name__} cannot be carried over", *where, why))
 
+    def meaning(self, loaded: LoadedKernel, name: str) -> Any:
+        """What a name of the file is that its kernel does not mention."""
+        if loaded.program is None:
+            return _UNKNOWN
+        try:
+            return loaded.program.import_known(loaded.module).lookup(name)
+        except NoValue:
+            return _UNKNOWN
+
     def imports(self, edits: FileEdits, new: Sequence[Statement], gone: set[ast.AST], copied: set[str]) -> None:
         """Import what the output needs, and no longer what only replaced code read, or what a copy has the name of."""
         lines = {*BASE_IMPORTS, *self.prelude.imports, *(fallback.LAUNCHER_IMPORTS if self.general else ())}
+        lines |= {*INDUCTOR_IMPORTS} if self.of_inductor else set()
         needed = in_order(lines.union(*(v.emitted.record.imports for v in self.versions)))
         left = self.names.read_without(gone)
         unread = self.names.read - left.names.union(*map(loads, new)) - left.texts
         unread -= {text for s in new for text in _texts(s, unread)} if unread else set()
-        edits.dropped = unread | (copied & self.names.imported.keys())
+        kernels = [fn for v in self.versions for fn in (v.loaded.fn, *(h.value for h in v.loaded.helpers))]
+        self.moved = moved_imports(
+            self.names.tree, left.names.union(*map(loads, new), left.texts), kernels, self.facts.path
+        )
+        edits.dropped = unread | (copied & self.names.imported.keys()) | self.moved.dropped
         edits.aliases = aliases(needed, new, self.names, edits.dropped)
-        edits.imports = [
-            line for line in edits.aliases.imported(needed) if self.names.imported.get(line.binds) != line.meaning
-        ]
+        loaded = [v.loaded for v in self.versions]
+        package = fork_of(self.names, loaded)
+        lines = [of_package(line, package) for line in edits.aliases.imported(needed)]
+        lines = [line for line in lines if not is_imported(line, self.names, edits.dropped, loaded)]
+        edits.imports = in_order({*lines, *self.moved.added})
+
+
+_UNKNOWN = object()
 
 
 def _under_gluon(decorators: Sequence[cst.Decorator], number: int, hook: str) -> list[cst.Decorator]:
@@ -393,11 +426,6 @@ def _texts(statement: Statement, names: Collection[str]) -> Iterator[str]:
             yield node.raw_value
         elif isinstance(node, cst.Annotation) and isinstance(node.annotation, cst.SimpleString):
             yield from (name for name in names if name in node.annotation.raw_value)
-
-
-def _binds(imported: str | None, module: str) -> bool:
-    """Whether an import (`pkg.module` or `pkg:module`) binds the module of this name."""
-    return imported is not None and imported.replace(":", ".") == module
 
 
 def _made_by_call(loaded: LoadedKernel) -> bool:

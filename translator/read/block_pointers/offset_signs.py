@@ -11,7 +11,6 @@ from triton.language import constexpr
 from triton.runtime.jit import JITFunction
 
 from gluonize.read.block_pointers.builtin_calls import arguments_of, given, name_of
-from gluonize.read.block_pointers.normal_form import statements
 
 _OPERATORS: dict[type, Any] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,

@@ -45,7 +45,6 @@ class PartTexts:
         self.function, self.fn = function, function.fn
         self.source = SourceText(function.fn.src)
         nodes = list(ast.walk(function.tree))
-        pointers = {w.name for w in function.webs}
         made = {(d.statement, d.name) for w in function.webs for d in w.definitions}
         kept = {
             n.id

@@ -33,6 +33,7 @@ from gluonize.read.evaluate.host_values import CALL_FACTS, VERSIONS, ActiveTarge
 from gluonize.read.evaluate.interpret import Interpreter
 from gluonize.read.evaluate.jit_function import JIT_OPTIONS
 from gluonize.read.files.by_path import PATHS, FileLoader, FilePath, LoadedModules, file_spec, path_of_spec
+from gluonize.read.files.torch_runtime import HEURISTICS
 from gluonize.read.names.scope import Frame, Scope
 from gluonize.read.unresolved import Place, Raised, Undetermined
 
@@ -152,9 +153,11 @@ class Calls:
         return {keyword.arg: self.evaluator.evaluate(keyword.value, scope, before) for keyword in wanted}  # type: ignore[misc]
 
     def _launch_decorator(self, function: Any, node: ast.Call) -> LookedThrough | None:
-        """`triton.autotune(...)` and `triton.heuristics(...)`: their arguments are host code and are left alone."""
+        """`triton.autotune(...)`, `triton.heuristics(...)` and Inductor's: their arguments are host code and are left alone."""
         if function is triton.autotune:
             return LookedThrough("autotune")
+        if isinstance(function, HostName) and function.dotted.startswith(f"{HEURISTICS}."):
+            return LookedThrough("inductor")
         return LookedThrough("heuristics") if function is triton.heuristics else None
 
     def apply(self, function: Any, args: list, kwargs: dict[str, Any], place: Place) -> Any:

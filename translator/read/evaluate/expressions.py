@@ -15,7 +15,6 @@ import triton.language as tl
 from triton.runtime.driver import DriverConfig
 
 from gluonize.read.evaluate.bodies.defaults import bound_defaults
-from gluonize.read.names.effects import CONTAINERS
 from gluonize.read.evaluate.calls import Calls
 from gluonize.read.evaluate.host_objects import UserClass, UserFunction
 from gluonize.read.evaluate.host_values import (
@@ -28,6 +27,9 @@ from gluonize.read.evaluate.host_values import (
 )
 from gluonize.read.evaluate.jit_function import JitBuilder
 from gluonize.read.evaluate.operators import BINARY, COMPARE, IN_PLACE, UNARY
+from gluonize.read.files.torch_runtime import READ as RUNTIME_MODULES
+from gluonize.read.names.effects import CONTAINERS
+from gluonize.read.names.renamed import is_tritons, renamed_value
 from gluonize.read.names.scope import Frame, ProgramOfScope, Scope
 from gluonize.read.unresolved import Place, Raised, Undetermined
 
@@ -355,6 +357,8 @@ class Evaluator:
             return self.program.member(value, name)
         if isinstance(value, HostName):
             dotted = f"{value.dotted}.{name}"
+            if dotted in RUNTIME_MODULES:
+                return self.program.import_module(dotted)
             return ATTRIBUTE_FACTS[dotted] if dotted in ATTRIBUTE_FACTS else HostName(dotted)
         if isinstance(value, DriverConfig) and name in ("active", "default"):
             return ActiveDriver()
@@ -389,6 +393,8 @@ class Evaluator:
             try:
                 return self.program.import_module(f"{module.__name__}.{name}")
             except Raised:
+                if is_tritons(module) and (moved := renamed_value(module.__name__, name)) is not None:
+                    return moved
                 error = AttributeError(f"module {module.__name__} has no attribute {name}")
                 raise Raised(error, place) from None
         if isinstance(found, types.ModuleType) and found.__name__.partition(".")[0] not in ("triton", module.__name__):

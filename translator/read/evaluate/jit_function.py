@@ -24,13 +24,14 @@ from triton.runtime.jit import JITCallable, JITFunction
 
 from gluonize.diagnostics import Diagnostic
 from gluonize.read.evaluate.bodies.defaults import bound_defaults, default_value
-from gluonize.read.names.effects import parts
 from gluonize.read.evaluate.bodies.late_binding import check_late
 from gluonize.read.evaluate.evaluation import Evaluation
 from gluonize.read.evaluate.host_objects import UserClass, UserFunction, record_class, record_fields
 from gluonize.read.evaluate.host_values import HostName
 from gluonize.read.evaluate.unresolved_names import UnresolvedDefault, refusal_of
+from gluonize.read.names.effects import parts
 from gluonize.read.names.reached import Reached, all_arguments, describe, dotted_parts, mentioned_names, names_in_body
+from gluonize.read.names.renamed import as_today
 from gluonize.read.names.scope import Frame, Scope
 from gluonize.read.unresolved import NoValue, Place, Raised, Undetermined
 
@@ -311,6 +312,7 @@ class JitBuilder:
                 and isinstance(value.node, ast.FunctionDef)
             ):
                 value = self.kernel_side(value, _as_it_is)
+            value = as_today(value, chains)
             if isinstance(value, HostName) and value.torch_dtype:
                 namespace[name] = HostName.of_dtype(value.torch_dtype)
             elif isinstance(value, HostName) and (name in annotated or only_dtypes(value, chains)):

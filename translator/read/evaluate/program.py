@@ -11,7 +11,6 @@ from typing import Any
 
 from triton.runtime.jit import JITCallable
 
-from gluonize.read.names.effects import Effects
 from gluonize.read.evaluate.bodies.foreign_changes import foreign_change
 from gluonize.read.evaluate.bodies.module_run import BodyRun, spoil_changed
 from gluonize.read.evaluate.expressions import Evaluator
@@ -21,9 +20,14 @@ from gluonize.read.evaluate.lookup import find_kernel
 from gluonize.read.evaluate.spec_values import decode_value
 from gluonize.read.files.by_path import LoadedModules
 from gluonize.read.files.modules import ModuleFile, find_module, is_file, module_of_path, parse_file
+from gluonize.read.files.torch_runtime import READ as RUNTIME_MODULES
+from gluonize.read.files.torch_runtime import runtime_module
 from gluonize.read.names.bindings import Binding
+from gluonize.read.names.effects import Effects
+from gluonize.read.names.renamed import renamed_value
 from gluonize.read.names.scope import Frame, Scope
-from gluonize.read.unresolved import Place, Raised, Undetermined
+from gluonize.read.names.triton_by_use import forked, is_fork, module_of_fork, stands_for
+from gluonize.read.unresolved import NoValue, Place, Raised, Undetermined
 
 # Modules under `triton` are compiler-side and are imported for real, as are the standard modules of PURE_MODULES.
 _REAL_PACKAGES = frozenset({"triton"})
@@ -44,6 +48,7 @@ class Program:
         self.imported_files: tuple[str, ...] = ()
         self.files_around: dict[str, tuple[str, ...]] = {}
         self.loaded = LoadedModules(self._can_be_imported)
+        self.fork = ""  # the package that stands for Triton in this program
         self._modules: dict[str, Any] = {}
         self._decoded: dict[str, Any] = {}
         self.evaluator = Evaluator(self)
@@ -171,8 +176,17 @@ class Program:
                 return importlib.import_module(name)
             except ImportError as error:
                 raise Raised(error) from None
+        if name in RUNTIME_MODULES:
+            return self.module_of(runtime_module(name, self.search_path))
         if top in HOST_PACKAGES or top in sys.stdlib_module_names:
             return HostName(name, is_module=True)
+        if is_fork(top, self.search_path):
+            try:
+                found = module_of_fork(name)
+            except ImportError as error:
+                raise Raised(error) from None
+            self._read_as_triton(top)
+            return found
         if (file := find_module(name, self.search_path)) is None:
             raise Raised(ModuleNotFoundError(f"no module named {name} on the search path", name=name))
         return self.module_of(file)
@@ -237,7 +251,13 @@ class Program:
 
     def import_from(self, node: ast.ImportFrom, name: str, scope: Scope | Frame) -> Any:
         module_name = self.absolute_name(node, scope)
-        module = self.import_module(module_name)
+        try:
+            module = self.import_module(module_name)
+        except Raised:
+            top = module_name.partition(".")[0]
+            if top in _REAL_PACKAGES and (moved := renamed_value(module_name, name)) is not None:
+                return moved
+            raise
         if isinstance(module, Scope):
             try:
                 return self.member(module, name)
@@ -252,23 +272,56 @@ class Program:
             try:
                 return self.import_module(f"{module_name}.{name}")
             except Raised:
+                if (moved := renamed_value(module.__name__, name)) is not None:
+                    return moved
                 raise Raised(ImportError(f"cannot import name {name} from {module_name}"), scope.place(node)) from None
         return self.evaluator.attribute(module, name, scope.place(node))
 
     def attempt_import(self, node: ast.Import | ast.ImportFrom, scope: Scope | Frame) -> None:
         """Raises what the import statement would certainly raise; a name that exists but has no static value is fine."""
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                self.import_module(alias.name)
-            return
         for alias in node.names:
-            if alias.name == "*":
-                self.import_module(self.absolute_name(node, scope))
-                continue
             try:
-                self.import_from(node, alias.name, scope)
+                if isinstance(node, ast.Import):
+                    self.import_module(alias.name)
+                elif alias.name == "*":
+                    self.import_module(self.absolute_name(node, scope))
+                else:
+                    self.import_from(node, alias.name, scope)
             except Undetermined:
                 pass
+            except Raised:
+                if alias.name == "*" or self._triton_by_use(node, alias, scope) is None:
+                    raise
+
+    def _triton_by_use(self, node: ast.Import | ast.ImportFrom, alias: ast.alias, scope: Scope | Frame) -> Any:
+        """What of Triton an import that cannot be followed is taken for (`triton_by_use.py`), or None."""
+        module = alias.name
+        if isinstance(node, ast.ImportFrom):
+            try:
+                module = self.absolute_name(node, scope)
+            except Raised:
+                module = node.module or ""
+        return None if module.partition(".")[0] in _REAL_PACKAGES else stands_for(node, alias, module, scope)
+
+    def _taken_for_triton(self, binding: Binding, scope: Scope, error: NoValue) -> Any:
+        """`_triton_by_use` of a binding, with a note. Raises: the error where it is nothing of Triton's."""
+        assert isinstance(binding.node, (ast.Import, ast.ImportFrom)) and binding.alias is not None
+        found = self._triton_by_use(binding.node, binding.alias, scope)
+        if found is None:
+            raise error
+        if package := forked(binding.node, binding.alias):
+            self._read_as_triton(package)
+        else:
+            node = binding.node
+            module = node.module if isinstance(node, ast.ImportFrom) else binding.alias.name
+            self.note(
+                f"{scope.path}:{node.lineno}: what comes from {module} and is used like Triton is taken to be Triton's: {error.reason}"
+            )
+        return found
+
+    def _read_as_triton(self, package: str) -> None:
+        self.fork = self.fork or package
+        self.note(f"{package} is taken to be a distribution of Triton, and read as the one that runs here")
 
     def star_exports(self, scope: Scope, binding: Binding, name: str) -> bool:
         """Whether `from m import *` binds `name`."""
@@ -295,19 +348,28 @@ class Program:
         node = binding.node
         if binding.kind == "import":
             assert binding.alias is not None
-            module = self.import_module(binding.alias.name)
+            try:
+                module = self.import_module(binding.alias.name)
+            except Raised as error:
+                if binding.alias.name.partition(".")[0] in _REAL_PACKAGES and not binding.alias.asname:
+                    # A module that Triton no longer has: what it was used for is asked where it is used.
+                    self.note(f"{scope.path}:{node.lineno}: this Triton has no {binding.alias.name}")
+                    return self.import_module(binding.alias.name.partition(".")[0])
+                return self._taken_for_triton(binding, scope, error)
             if binding.alias.asname:
                 return module
             return self.import_module(binding.alias.name.partition(".")[0])
         if binding.kind == "from":
             assert isinstance(node, ast.ImportFrom) and binding.alias is not None
             try:
-                return self.import_from(node, binding.alias.name, scope)
-            except Raised as error:
+                found = self.import_from(node, binding.alias.name, scope)
+            except NoValue as error:
                 # Of a package that is not here: what has one of these names compares versions.
-                if isinstance(error.error, ModuleNotFoundError) and (known := VERSIONS.get(binding.alias.name)):
+                missing = isinstance(error, Raised) and isinstance(error.error, ModuleNotFoundError)
+                if missing and (known := VERSIONS.get(binding.alias.name)):
                     return HostName(known)
-                raise
+                return self._taken_for_triton(binding, scope, error)
+            return found
         if binding.kind == "star":
             assert isinstance(node, ast.ImportFrom)
             return self.import_from(node, binding.name, scope)

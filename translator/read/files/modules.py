@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import linecache
 import os
 import re
 import stat
@@ -18,7 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.read.files.launcher_calls import with_launches
 from gluonize.read.files.parsed import parsed_text
+from gluonize.read.files.unpacked import unpacked
 
 _stat = os.stat
 
@@ -38,11 +41,13 @@ def _python_path() -> list[str]:
 
 @dataclass(frozen=True)
 class ParsedFile:
-    """A Python file: `path` is absolute, `text` has what Python's tokenizer would decode (universal newlines)."""
+    """A Python file: `path` is absolute, `text` has what Python's tokenizer would decode (universal newlines), with the kernels that it
+    has in strings as code (`unpacked.py`); `written` is without that."""
 
     path: str
     text: str
     tree: ast.Module
+    written: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,14 +103,17 @@ def _parse(path: str, _mtime_ns: int, _size: int) -> ParsedFile:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes and the like are the author's business
-            tree = parsed_text(text, path)
+            shown = unpacked(text, path)
+            tree = with_launches(parsed_text(shown, path))
     except SyntaxError as error:
         code = "source-syntax" if path.endswith((".py", ".pyi")) else "source-not-python"
         message = f"syntax error: {error.msg}" if code == "source-syntax" else f"not Python source: {error.msg}"
         raise TranslationError(Diagnostic(code, message, path, error.lineno or 0, error.offset or 0)) from None
     except (RecursionError, MemoryError):
         raise TranslationError(Diagnostic("source-syntax", "nested too deeply for Python's parser", path)) from None
-    return ParsedFile(path, text, tree)
+    if shown is not text:  # Triton asks for the lines of a function by this cache
+        linecache.cache[path] = (len(shown), None, shown.splitlines(keepends=True), path)
+    return ParsedFile(path, shown, tree, text)
 
 
 def decode_source_bytes(raw: bytes) -> str:

@@ -9,7 +9,9 @@ import triton
 from triton.experimental import gluon
 from triton.runtime.jit import JITFunction
 
+from gluonize.read.evaluate.host_values import HostName
 from gluonize.read.evaluate.jit_calls import jit_calls
+from gluonize.read.files.torch_runtime import HEURISTICS
 from gluonize.read.names.scope import Scope
 from gluonize.read.unresolved import NoValue
 
@@ -20,7 +22,7 @@ MADE = "made"
 class Decorator:
     """A decorator of a kernel, or a call in its place (`triton.jit(f)`).
 
-    kind: `jit`, `autotune`, `heuristics`, `other` (looked through), or `made` for something else that gives a jit function.
+    kind: `jit`, `autotune`, `heuristics`, `inductor` (one of `triton_heuristics`), `other` (looked through), or `made` for something else that gives a jit function.
     text: its source.
     """
 
@@ -66,4 +68,6 @@ def _decorator(node: ast.expr, scope: Scope) -> Decorator:
         id(triton.autotune): "autotune",
         id(triton.heuristics): "heuristics",
     }
-    return Decorator(kinds.get(id(value), "other"), ast.unparse(called), ast.unparse(node), node.lineno, node)
+    is_inductors = isinstance(value, HostName) and value.dotted.startswith(f"{HEURISTICS}.")
+    kind = kinds.get(id(value), "inductor" if is_inductors else "other")
+    return Decorator(kind, ast.unparse(called), ast.unparse(node), node.lineno, node)

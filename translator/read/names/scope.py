@@ -153,8 +153,24 @@ class Scope:
         if binding.kind not in ("import", "from", "star", "parameter"):
             for position, node, names in self.bindings.unknown:
                 if binding.position < position and (before is None or position < before) and names.match(name):
+                    if self._awaits_compilations(node):
+                        continue
                     raise Undetermined(f"`{shortened(ast.unparse(node))}` may bind {name}", self.place(node))
         return binding
+
+    def _awaits_compilations(self, node: ast.AST) -> bool:
+        """`async_compile.wait(globals())` of a file that Inductor wrote: it binds names of what is being compiled, and those alone."""
+        call = node.value if isinstance(node, ast.Expr) else None
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "wait"):
+            return False
+        waiting = call.func.value
+        made = self.bindings.by_name.get(waiting.id, ()) if isinstance(waiting, ast.Name) else ()
+        values = {id(b.node): b.node.value for b in made if isinstance(b.node, ast.Assign)}
+        maker = getattr(next(iter(values.values()), None), "func", None)
+        if len(values) != 1 or any(b.kind not in ("assign", "run", "opaque") for b in made):
+            return False
+        sources = self.bindings.by_name.get(maker.id, ()) if isinstance(maker, ast.Name) else ()
+        return len(sources) == 1 and getattr(sources[0].node, "module", "") == "torch._inductor.async_compile"
 
     def _selected(self, name: str, before: float | None) -> Binding:
         possible: list[tuple[Binding, Guard | None, str]] = []

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.refusals import refuse
-from gluonize.gluon.imports import Import
+from gluonize.gluon.imports import LIBDEVICE
 from gluonize.gluon.written import Written, call, literal, method, name, operand
 from gluonize.rules import ptx
 from gluonize.trace.front.trace import ConstFact, TensorFact, TupleFact
@@ -115,7 +115,7 @@ def _rewritten(
             return None
         known.add(step.result)
     if any(step.row.libdevice for step in steps):
-        record.imports.add(Import("triton.language.extra", "libdevice"))
+        record.imports.add(LIBDEVICE)
     for name in sorted({step.row.needs for step in steps} - {""}):
         record.need(Synthesized(name, ptx.FUNCTIONS[name]), facts.frame.fn)
     if len(steps) == 1 and _used_once(steps[0]):

@@ -15,7 +15,7 @@ from triton.runtime.jit import JITCallable
 from gluonize.facts.desugar import Promotion
 from gluonize.facts.refusals import refuse
 from gluonize.facts.syntax import ELEMENTWISE_NODES
-from gluonize.gluon.imports import TRITON_LANGUAGE
+from gluonize.gluon.imports import LIBDEVICE, TRITON_LANGUAGE
 from gluonize.gluon.nodes import ElementType
 from gluonize.gluon.written import (
     Written,
@@ -31,6 +31,8 @@ from gluonize.gluon.written import (
     operand,
     tuple_of,
 )
+from gluonize.read.names.renamed import is_tritons, resolved
+from gluonize.rules.renamed import renamed
 from gluonize.trace.front.trace import ConstFact, TensorFact, TupleFact
 from gluonize.trace.model.layouts import Layout
 from gluonize.write.accesses import addresses
@@ -281,6 +283,8 @@ class Expressions(DemandWalk):
             return None
         self.refuse_nvidia(node, getattr(base, node.attr, None))
         module = base.__name__
+        if (moved := self.moved(node, base)) is not None:
+            return moved
         if module in ("triton.language", "triton.language.core", "triton.language.math", "triton.language.standard"):
             value = getattr(base, node.attr, None)
             if hasattr(gl, node.attr) and not isinstance(value, types.ModuleType):
@@ -298,6 +302,26 @@ class Expressions(DemandWalk):
                 self.record.globals_needed[node.attr] = (value, self.facts.frame.fn)
                 return node.attr
         return None
+
+    def moved(self, node: ast.Attribute, base: types.ModuleType) -> str | None:
+        """`tl.libdevice.tanh` -> `libdevice.tanh`: a name that Triton has moved, where it is today; None for one that it has not."""
+        dotted = f"{base.__name__}.{node.attr}"
+        row = renamed(dotted) if is_tritons(base) else None
+        if row is not None and resolved(dotted) is None:
+            home, _, last = (row.applied(dotted) or "").rpartition(".")
+        elif isinstance(node.value, ast.Attribute) and is_tritons(outer := self.static_value(node.value.value)):
+            if base.__name__ == f"{outer.__name__}.{node.value.attr}":
+                return None
+            home, last = base.__name__, node.attr
+        else:
+            return None
+        if home == LIBDEVICE.meaning.replace(":", "."):
+            self.record.imports.add(LIBDEVICE)
+            return f"{LIBDEVICE.binds}.{last}"
+        if hasattr(gl, last):
+            return f"gl.{last}"
+        self.record.imports.add(TRITON_LANGUAGE)
+        return f"tl.{last}"
 
     def subscript(self, node: ast.Subscript, want: Any) -> Written:
         base = self.facts.tensor(node.value)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.product.project.files.config import find_config, read_exclude
-from gluonize.read.files.parsed import parsed_text
+from gluonize.read.files.modules import parse_file
 from gluonize.read.files.source_names import no_kernels
 
 # Folders that hold no sources of a project; what `.gitignore` names is left out as well.
@@ -67,14 +67,9 @@ def find_sources(sources: tuple[str, ...]) -> tuple[list[SourceFile], int]:
 def refuse_without_kernels(source: str) -> None:
     """A file that can hold no kernel is refused as reading it would. Raises: TranslationError `source-no-kernels`."""
     try:
-        with open(source, "rb") as file:
-            content = file.read()
-    except OSError:
+        tree = parse_file(source).tree
+    except TranslationError:
         return  # a module, or a file that reading it later says more of
-    try:
-        tree = parsed_text(content, source)
-    except (SyntaxError, ValueError):
-        return
     nodes = [*ast.walk(tree)]
     imported = {name for node in nodes for name, module in _imports(node) if module not in _KNOWN}
     if not any(_says_jit(node) or imported & _in_decorators(node) for node in nodes):
