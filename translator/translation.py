@@ -51,6 +51,7 @@ from translator.source.load import LoadedKernel, explain_trace_error, load_for_l
 from translator.source.module_file import full_search_path, parse_file
 from translator.source.moved_lines import file_line
 from translator.source.persistent_launch import with_shared
+from translator.versions import triton_version
 
 
 def translate_kernel(request: TranslateRequest) -> TranslateResult:
@@ -212,6 +213,7 @@ def output_text(
         assumed,
         style.line_length,
         tuple((kernel, name, value) for (kernel, name), value in options.items()),
+        triton_version(),
     )
     general = request.fallback == "general"
     lifted = any(v.loaded.lifted for v in versions)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rules.targets import Target, target as target_row
-from rules.timing import TIMINGS, Timing
+from rules.timing import Timing
 from translator.cycles.assembly import Line, Program, read_program
 from translator.cycles.losses import Loss, by_cause, matrix_losses, wave_losses
 from translator.cycles.executed_paths import Flow, LoopPath, Path, Step, follow_all
@@ -38,7 +38,7 @@ def analyze(
     hottest loop is walked, for what it costs. most: workgroups that are launched for a compute unit, 0 for as many as it holds.
     """
     row = target_row(target)
-    timing = timing or TIMINGS[target]
+    timing = timing or row.timing
     program = read_program(assembly)
     flow = Flow(program)
     paths = follow_all(flow, num_warps, row.warp_size)

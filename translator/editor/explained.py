@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 
+from rules.gluon import shape_at
 from translator.editor.outline import Scope
 from translator.report.inlined import inlined
 from translator.report.explanation import Choice, Explanation
@@ -146,8 +147,8 @@ def tile_of(layout: str) -> Ints:
         call = ast.parse(layout, mode="eval").body
         if not isinstance(call, ast.Call):
             return ()
-        at = {"DistributedLinearLayout": 4, "PaddedSharedLayout": 3}.get(ast.unparse(call.func).rpartition(".")[2], 99)
-        shape = ast.literal_eval(call.args[at]) if at < len(call.args) else ()
+        at = shape_at(ast.unparse(call.func))
+        shape = ast.literal_eval(call.args[at]) if at is not None and at < len(call.args) else ()
     except (SyntaxError, ValueError):
         return ()
     return tuple(shape) if all(isinstance(n, int) for n in shape) else ()

@@ -15,9 +15,10 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import ContextManager
 
+from rules.targets import target as target_row
 from translator.emulator import high_halves, lane_moves, registers
 from translator.emulator.buffers import CDNA, RDNA4
-from translator.emulator.checkout import ARCHITECTURES, TRIED
+from translator.emulator.checkout import TRIED
 from translator.emulator.lanes import Lanes
 from translator.emulator.own import Own, own_instruction
 from translator.emulator.guarded import LDS_WINDOW, Pages, tensor
@@ -87,7 +88,7 @@ class Program:
 
     def __init__(self, emulator, run: Run):
         self.emulator, self.run = emulator, run
-        self.architecture = ARCHITECTURES[run.target]
+        self.architecture = target_row(run.target).emulated_as
         self.steps: dict[int, Step] = {}
         self.places: list[Pages] = []  # code that is made here
         self.pages = Pages(max(s.address + s.size for s in run.segments) + WORD_BYTES)

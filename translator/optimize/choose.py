@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rules.targets import target as target_row
-from rules.timing import TIMINGS
 from translator.choices.chosen import Choices
 from translator.cycles.prediction import Walked
 from translator.cycles.spread import compute_units
@@ -71,7 +70,7 @@ def rows_for(request: TranslateRequest, spec: LaunchSpec, timed: bool = False) -
     row = target_row(request.target)
     found = candidates(row, int(spec.options.get("num_warps", 4)), request.asked, timed)
     left_out = {"num-ctas", "programs"} if request.fallback is not None else set()
-    few = spec.grid and math.prod(spec.grid) <= compute_units(row, TIMINGS[row.name])
+    few = spec.grid and math.prod(spec.grid) <= compute_units(row, row.timing)
     if few and "programs" not in dict(request.asked.overrides):
         left_out.add("programs")
     return tuple(x for x in found if not left_out & dict(x.overrides).keys())

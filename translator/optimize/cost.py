@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rules.targets import target as target_row
-from rules.timing import TIMINGS
 from translator.cycles.prediction import KernelCycles
 from translator.cycles.spread import iteration_clk, spread
 
@@ -45,7 +44,8 @@ def cost(
     grid: of the launch; without one, of one that fills the compute units. iterations: that pay for what is outside once. work: of matrices in
     each of these, where that of the loop's own would favour loops that are unrolled.
     """
-    row, timing, loop = target_row(found.target), TIMINGS[found.target], found.hot
+    row, loop = target_row(found.target), found.hot
+    timing = row.timing
     launch = spread(grid, found.ctas, loop.workgroups if loop else 1, row, timing)
     if loop is None:
         return Cost(found.outside * launch.resident * launch.price, None, fits)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rules.gluon import copies_to_lds
 from translator.facts.function import FunctionFacts
 from translator.facts.obligations import Obligation
 from translator.facts.webs import Web
@@ -322,6 +323,5 @@ def _assigned(
 
 def tile_copies(facts: FunctionFacts, record: Record) -> Copies:
     """The copies of the target that fetch a descriptor's tiles."""
-    if facts.kernel.target.copies_take_buffers:
-        return Copies(async_module(record), "global_load_to_shared", "buffer_load_to_shared")
-    return Copies(async_module(record), "global_to_shared")
+    by_pointers, by_offsets = copies_to_lds(facts.kernel.target)
+    return Copies(async_module(record), by_pointers, *filter(None, (by_offsets,)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from rules.gluon import copies_to_lds
 from translator.facts import callees, products
 from translator.gluon.holes import Holes
 from translator.gluon.own_names import spelled_apart
@@ -107,9 +108,8 @@ class Producer:
             arguments.append(f"{word}={STREAMED}")
         if ring.load.copied:
             aligned_copies.rest_on_alignment(facts, writing.record, ring.load.call, staged.source)
-            name = "global_to_shared"
-            if facts.kernel.target.copies_take_buffers:
-                name = "buffer_load_to_shared" if use_buffer else "global_load_to_shared"
+            by_pointers, by_offsets = copies_to_lds(facts.kernel.target)
+            name = by_offsets if use_buffer and by_offsets else by_pointers
             return f"{async_module(writing.record)}.{name}({target}, {', '.join(arguments)})"
         function = f"{writing.record.amd(facts.kernel.buffer_module)}.buffer_load" if use_buffer else "gl.load"
         text = f"{function}({', '.join(arguments)})"

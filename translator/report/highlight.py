@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import keyword
-import re
 import tokenize
 from collections.abc import Mapping
 from html import escape
 
-_LANGUAGE = re.compile(r"tl|gl|triton|gluon|cdna\d|rdna\d|async_copy|tdm|async_wait")
+from rules.gluon import MODULES, Effect, named
+
+_LANGUAGE = frozenset(("tl", "triton", *MODULES)) | named(Effect.WAITS, "tdm")
 
 
 def highlighted(text: str, links: Mapping[str, str] | None = None) -> list[str]:
@@ -43,7 +44,7 @@ def _kind(token: tokenize.TokenInfo, links: Mapping[str, str]) -> str:
         return "keyword"
     if token.string in links:
         return "link"
-    return "module" if _LANGUAGE.fullmatch(token.string) else ""
+    return "module" if token.string in _LANGUAGE else ""
 
 
 def _line(line: str, marks: list[tuple[int, int, str]], links: Mapping[str, str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from rules.gluon import buffer_atomics
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
 from translator.rewrite import copied_stores, fp8, pointers
@@ -302,7 +303,7 @@ def _buffer_atomic(
         writing.record.explain(
             f"{callee.name} of fp64 is the instruction's own: a NaN in memory gives way to a number, -0.0 and 0.0 are equal"
         )
-    module = writing.record.amd("cdna4" if _is_bf16_add(callee, fact) else "cdna3")
+    module = writing.record.amd(buffer_atomics(_is_bf16_add(callee, fact)))
     base, value = access.base, writing.operand_in(given["val"], fact, layout)
     own = facts.fact(given["val"])
     fixed = may_be_fixed(facts, given["val"])

@@ -31,7 +31,7 @@ from translator.rewrite.gluon_function import (
 from translator.rewrite.helper_pool import Helper, HelperPool, place_of
 from translator.rewrite.host_options import launches
 from translator.rewrite.import_aliases import aliases
-from translator.rewrite.import_lines import in_order
+from translator.rewrite.import_lines import TRITON_LANGUAGE, in_order
 from translator.rewrite.jit_call_edits import edit_calls
 from translator.rewrite.kernel_family import Family, KernelVersion
 from translator.rewrite.launch_checks import (
@@ -324,7 +324,9 @@ class _Rewriting:
         unread = self.names.read - left.names.union(*map(loads, new)) - left.texts
         unread -= {text for s in new for text in _texts(s, unread)} if unread else set()
         edits.dropped = unread | (copied & self.names.imported.keys())
-        edits.aliases = aliases(needed, new, self.names, edits.dropped)
+        edits.aliases = aliases(needed, new, self.names, self.facts.triton, edits.dropped)
+        if edits.aliases.through_language:
+            edits.dropped -= {TRITON_LANGUAGE.binds}
         edits.imports = [
             line for line in edits.aliases.imported(needed) if self.names.imported.get(line.binds) != line.meaning
         ]

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from rules.gluon import newest_namespaces
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.source.descriptor_types import descriptor_type
 from translator.source.image_descriptors import image_tuple, is_of_images
@@ -20,12 +21,7 @@ _NAMESPACES = (
     ("nvidia.blackwell", "cuda:100"),
     ("nvidia.hopper", "cuda:90"),
     ("nvidia.ampere", "cuda:80"),
-    ("amd.cdna5", "hip:gfx1250"),
-    ("amd.gfx1250", "hip:gfx1250"),
-    ("amd.cdna4", "hip:gfx950"),
-    ("amd.cdna3", "hip:gfx942"),
-    ("amd.rdna4", "hip:gfx1200"),
-    ("amd.rdna3", "hip:gfx1100"),
+    *((f"amd.{module}", f"hip:{target}") for module, target in newest_namespaces().items()),
 )
 
 

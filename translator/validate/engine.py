@@ -16,6 +16,7 @@ import numpy as np
 
 from translator.validate.clusters import Cluster
 from translator.validate.coverage import Ran
+from rules.targets import TARGETS
 from translator.validate.control import CONTROL, TERMINATORS, branch_target
 from translator.validate.tensor_descriptors import Descriptor
 from translator.validate.dtypes import stored
@@ -299,13 +300,20 @@ class Machine:
         program.run_region(function.region, env)
         self._finish(program, number)
 
+    def _end_waits(self) -> bool:
+        """Whether the end of a program waits for its copies to shared memory. Nothing promises it of a target that has no row."""
+        if self.module.is_nvidia or not self.module.target:
+            return True
+        row = TARGETS.get(self.module.target)
+        return row is not None and row.copies_end_with_program
+
     def position(self, number: int) -> tuple[int, int, int]:
         """Where a program stands in the grid."""
         x, y, _ = self.grid
         return number % x, number // x % y, number // (x * y)
 
     def _finish(self, program: Program, number: int) -> None:
-        findings = program.lds.close(program.program, self.module.target) + program.barriers.close(program.program)
+        findings = program.lds.close(program.program, self._end_waits()) + program.barriers.close(program.program)
         for finding in findings if self.in_program_order else ():
             self.note(finding)
         self.findings += () if self.in_program_order else findings
