@@ -67,7 +67,7 @@ class Module:
     spelled: tuple[tuple[str, str], ...] = ()
 
     def path_in(self, version: str) -> str:
-        return _at(version, self.spelled, self.path)
+        return at_version(version, self.spelled, self.path)
 
 
 GLUON = "triton.experimental.gluon"
@@ -119,7 +119,7 @@ class Op:
 
     def name_in(self, version: str) -> str:
         """What a Triton calls it, "" where it has no such operation."""
-        return _at(version, self.spelled, self.name)
+        return at_version(version, self.spelled, self.name)
 
 
 def release(version: str) -> tuple[int, ...]:
@@ -128,7 +128,7 @@ def release(version: str) -> tuple[int, ...]:
     return tuple(int(p) for p in parts if p.isdigit())
 
 
-def _at(version: str, spelled: tuple[tuple[str, str], ...], otherwise: str) -> str:
+def at_version(version: str, spelled: tuple[tuple[str, str], ...], otherwise: str) -> str:
     """The entry of the latest version that is no later than `version`. Entries hold until the vocabulary's own version, or from theirs on."""
     now, own = release(version), release(VOCABULARY)
     found = otherwise

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure
+from translator.triton_api.front_end import CompilationError, CompileTimeAssertionFailure
 
 from rules.given import rules_with
 from rules.targets import target

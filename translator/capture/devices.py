@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from triton.backends.compiler import GPUTarget
+from translator.triton_api.backend import GPUTarget
 
 from rules.targets import TARGETS, Target
 from translator.source.gluon_kernels import target_of_text

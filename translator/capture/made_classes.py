@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
 
-import triton
-from triton.language import core
+from translator.triton_api.package import triton
+from translator.triton_api.language import core
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from triton.backends.compiler import GPUTarget
+from translator.triton_api.backend import GPUTarget
 
 from translator.capture.devices import Device
 

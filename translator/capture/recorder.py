@@ -15,13 +15,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from triton.compiler import make_backend
-from triton.experimental.gluon.amd import cdna5
-from triton.experimental.gluon.nvidia import hopper
-from triton.runtime import Autotuner, driver
-from triton.runtime.interpreter import InterpretedFunction
-from triton.runtime.jit import JITFunction, create_function_from_signature
-from triton.tools.tensor_descriptor import TensorDescriptor
+from translator.triton_api.backend import make_backend
+from translator.triton_api.host_tensors import cdna5
+from translator.triton_api.host_tensors import hopper
+from translator.triton_api.jit_functions import Autotuner
+from translator.triton_api.backend import driver
+from translator.triton_api.jit_functions import InterpretedFunction
+from translator.triton_api.jit_functions import JITFunction, create_function_from_signature
+from translator.triton_api.host_tensors import TensorDescriptor
 
 from translator.capture.devices import USUAL, Device, device_of
 from translator.capture.made_classes import MadeClasses

@@ -1,7 +1,7 @@
 """A kernel that fills all LDS of a workgroup with NaN: what an earlier kernel left there hides a missing wait."""
 
-from triton.experimental import gluon
-from triton.experimental.gluon import language as gl
+from translator.triton_api.gluon_language import gluon
+from translator.triton_api.gluon_language import gl
 
 CHUNK_BYTES = 4096
 WARPS = 4

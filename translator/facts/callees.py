@@ -9,7 +9,7 @@ import itertools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from triton.runtime.jit import JITFunction
+from translator.triton_api.jit_functions import JITFunction
 
 from rules.rows import LANGUAGE, Row
 from translator.facts.function import FunctionFacts

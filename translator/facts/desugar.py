@@ -6,7 +6,7 @@ import ast
 import copy
 from typing import Any
 
-from triton.runtime.jit import JITFunction
+from translator.triton_api.jit_functions import JITFunction
 
 from translator.facts.callees import function_of, is_dot, needs_texts
 from translator.facts.function import FunctionFacts

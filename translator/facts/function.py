@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-import triton.language as tl
-from triton.experimental.gluon import language as gl
+from translator.triton_api.language import tl
+from translator.triton_api.gluon_language import gl
 
 from translator.frontend.trace import ConstFact, Frame, TensorFact, Visit, node_key
 from translator.facts.kernel_facts import KernelFacts

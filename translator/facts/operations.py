@@ -6,8 +6,8 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-import triton.language as tl
-from triton.experimental.gluon import language as gl
+from translator.triton_api.language import tl
+from translator.triton_api.gluon_language import gl
 
 from translator.frontend.trace import ConstFact, MethodFact, TensorFact
 

@@ -21,7 +21,7 @@ import os
 import tempfile
 from typing import Any
 
-from triton._C.libtriton import ir
+from translator.triton_api.libtriton import ir
 
 from translator.ttgir.layouts import Bases
 from translator.ttgir.module_text import with_ctas, with_number, with_tiles_of_all

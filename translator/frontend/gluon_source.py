@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from triton._C.libtriton import ir, passes
-from triton.experimental.gluon._runtime import GluonASTSource
+from translator.triton_api.libtriton import ir, passes
+from translator.triton_api.front_end import GluonASTSource
 
 from translator.frontend.offline import FrontEnd, offline_target
 from translator.frontend.trace import Trace, trace_source

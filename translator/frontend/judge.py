@@ -13,8 +13,8 @@ import sys
 from multiprocessing.connection import Connection
 from typing import Any
 
-from triton.compiler import ASTSource
-from triton.compiler.errors import CompilationError
+from translator.triton_api.front_end import ASTSource
+from translator.triton_api.front_end import CompilationError
 
 from translator.diagnostics import TranslationError
 from translator.frontend import trace

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from triton.compiler.compiler import make_backend
+from translator.triton_api.backend import make_backend
 
 from rules.targets import TARGETS, target as target_row
 from translator.diagnostics import Diagnostic, TranslationError

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from triton._C.libtriton import ir
-from triton.backends.compiler import GPUTarget
-from triton.compiler.compiler import make_backend
-from triton.runtime import driver
+from translator.triton_api.libtriton import ir
+from translator.triton_api.backend import GPUTarget
+from translator.triton_api.backend import make_backend
+from translator.triton_api.backend import driver
 
 from rules.targets import target as target_row
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from triton import knobs
-from triton._C.libtriton import amd, ir, nvidia, passes
-from triton.backends.amd import compiler as amd_compiler
+from translator.triton_api.backend import knobs
+from translator.triton_api.libtriton import amd, ir, nvidia, passes
+from translator.triton_api.backend import amd_compiler
+from translator.triton_api.differences import base_arch
 
 from translator.frontend.cluster_rows import (
     module_of,
@@ -126,7 +127,7 @@ def run_pipeline_passes(module: Any, options: Any) -> None:
     passes.common.add_canonicalizer(pm)
     passes.ttir.add_triton_licm(pm)
     passes.common.add_canonicalizer(pm)
-    async_copy = amd_compiler.is_async_copy_enabled(options.base_arch)
+    async_copy = amd_compiler.is_async_copy_enabled(base_arch(options))
     ping_pong = amd_compiler.is_pingpong_schedule_enabled(options.arch, async_copy)
     amd.passes.ttgpuir.add_optimize_descriptor_encoding(pm)
     amd.passes.ttgpuir.add_schedule_loops(pm, options.num_stages)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from triton.experimental.gluon import language as gl
+from translator.triton_api.gluon_language import gl
 
 from translator.general.rule_texts import RuleText
 from translator.layout.constructors import Called, constructor

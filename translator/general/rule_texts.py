@@ -13,8 +13,8 @@ from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 
-from triton.experimental.gluon import language as gl
-from triton.experimental.gluon.language.amd import cdna4
+from translator.triton_api.gluon_language import gl
+from translator.triton_api.gluon_language import cdna4
 
 from rules.gluon import EFFICIENT_PADDING, operations
 

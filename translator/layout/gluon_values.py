@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from triton.experimental.gluon import language as gl
+from translator.triton_api.gluon_language import gl
 
 from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear, Mfma, Slice, Wmma
 from translator.ttgir.shared_layouts import Padded, SharedLinear, Swizzled

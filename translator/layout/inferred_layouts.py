@@ -9,8 +9,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from triton._C.libtriton import gluon_ir, ir
-from triton.experimental.gluon import language as gl
+from translator.triton_api.libtriton import gluon_ir, ir
+from translator.triton_api.gluon_language import gl
 
 from rules.gluon import Layouts, class_name
 from translator.layout.constructors import constructor
@@ -28,7 +28,7 @@ class NoLayout(Exception):
 
 class _Scratch:
     def __init__(self, arch: str, num_warps: int, warp_size: int, num_ctas: int):
-        from triton._C.libtriton import amd
+        from translator.triton_api.libtriton import amd
 
         self.context = ir.context()
         ir.load_dialects(self.context)

@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import dataclass, replace
 from typing import Any
 
-from triton.compiler.errors import CompilationError
+from translator.triton_api.front_end import CompilationError
 
 from translator.diagnostics import Diagnostic, TranslationError
 from rules.architecture import Target

@@ -12,7 +12,7 @@ import json
 import logging
 from pathlib import Path
 
-from triton.runtime.cache import FileCacheManager
+from translator.triton_api.compile_cache import FileCacheManager
 
 from translator.lowering.cache_folder import is_own
 from translator.store.chosen_store import COMPILED, shared_shelf

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from triton.compiler import ASTSource
-from triton.compiler.compiler import make_backend
+from translator.triton_api.front_end import ASTSource
+from translator.triton_api.backend import make_backend
 
 from rules.targets import Target, target as target_row
 from translator.facts.given_launches import GivenNumbers

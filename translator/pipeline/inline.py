@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from triton.compiler.errors import CompilationError
-from triton.runtime.jit import JITFunction
+from translator.triton_api.front_end import CompilationError
+from translator.triton_api.jit_functions import JITFunction
 
 from translator.frontend.trace import ConstFact, Frame, TensorFact
 from translator.numbered import numbered

@@ -18,7 +18,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from triton.compiler.errors import CompilationError
+from translator.triton_api.front_end import CompilationError
 
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_masks import Ordered, Selection, is_mask, is_number, is_of_itself, selection_of

@@ -95,8 +95,8 @@ def _value(node: ast.expr, text: str) -> Any:
 
 
 def _constructor(words: list[str], text: str) -> Any:
-    from triton.experimental.gluon import language as gl
-    from triton.experimental.gluon.language.amd import cdna5
+    from translator.triton_api.gluon_language import gl
+    from translator.triton_api.gluon_language import cdna5
 
     name = words[-2] if words[-1] == IDENTITY and len(words) > 1 else words[-1]
     if name not in (*DISTRIBUTED, *SHARED, *_NO_MAP):

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from triton.runtime.jit import JITFunction
+from translator.triton_api.jit_functions import JITFunction
 
 from translator.facts import products
 from translator.facts.callees import Callee, bind, callee_of, is_descriptor, is_given

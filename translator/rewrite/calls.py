@@ -6,8 +6,8 @@ import ast
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
-import triton.language as tl
-from triton.runtime.jit import JITFunction
+from translator.triton_api.language import tl
+from translator.triton_api.jit_functions import JITFunction
 
 from rules.builtins import BUILTINS
 from translator.facts.callees import is_descriptor

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import triton.language as tl
+from translator.triton_api.language import tl
 
 from translator.gluon.own_names import spelled_apart
 from translator.source.descriptor_types import descriptor_type

@@ -17,7 +17,7 @@ from types import ModuleType
 
 import libcst as cst
 from rules import gluon
-from triton.runtime.jit import JITFunction
+from translator.triton_api.jit_functions import JITFunction
 
 from translator.facts.function import FunctionFacts
 from translator.facts.source_text import Edit

@@ -8,9 +8,9 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
-import triton.language as tl
-from triton.experimental.gluon import language as gl
-from triton.runtime.jit import JITCallable
+from translator.triton_api.language import tl
+from translator.triton_api.gluon_language import gl
+from translator.triton_api.jit_functions import JITCallable
 
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.gluon.tree import ElementType

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import libcst as cst
-from triton.runtime.jit import JITFunction
+from translator.triton_api.jit_functions import JITFunction
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.rewrite import fallback

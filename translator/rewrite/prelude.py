@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import libcst as cst
-import triton.language as tl
-from triton.experimental.gluon import language as gl
-from triton.language.core import constexpr
-from triton.runtime.jit import ConstexprFunction, JITFunction
+from translator.triton_api.language import tl
+from translator.triton_api.gluon_language import gl
+from translator.triton_api.language import constexpr
+from translator.triton_api.jit_functions import ConstexprFunction, JITFunction
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.rewrite.gluon_function import JIT, Block, GluonFunction, Statement, definitions, parsed

@@ -11,7 +11,7 @@ import ast
 import types
 from typing import TYPE_CHECKING
 
-from triton.runtime.jit import JITFunction
+from translator.triton_api.jit_functions import JITFunction
 
 from translator.facts.source_text import SourceText, edit_function
 from translator.gluon.own_names import MODULES, spelled_apart

@@ -6,8 +6,8 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from triton.language.core import constexpr
-from triton.runtime.jit import ConstexprFunction, JITFunction
+from translator.triton_api.language import constexpr
+from translator.triton_api.jit_functions import ConstexprFunction, JITFunction
 
 _Pairs = frozenset[tuple[int, int]]
 

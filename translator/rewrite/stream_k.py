@@ -24,9 +24,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import triton.language as tl
-from triton.compiler.errors import CompilationError
-from triton.runtime.jit import KernelParam
+from translator.triton_api.language import tl
+from translator.triton_api.front_end import CompilationError
+from translator.triton_api.jit_functions import KernelParam
 
 from translator.choices.chosen import Choices
 from translator.facts.function import FunctionFacts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from triton.language import core
+from translator.triton_api.language import core
 
 
 def is_aggregate(value: Any) -> bool:

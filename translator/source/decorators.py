@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-import triton
-from triton.experimental import gluon
-from triton.runtime.jit import JITFunction
+from translator.triton_api.package import triton
+from translator.triton_api.gluon_language import gluon
+from translator.triton_api.jit_functions import JITFunction
 
 from translator.source.jit_calls import jit_calls
 from translator.source.scope import Scope

@@ -11,8 +11,8 @@ import operator
 import types
 from typing import Any
 
-import triton.language as tl
-from triton.runtime.driver import DriverConfig
+from translator.triton_api.language import tl
+from translator.triton_api.backend import DriverConfig
 
 from translator.source.static_calls import Calls
 from translator.source.host_values import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import Any, Protocol
 
-from triton.runtime.jit import JITFunction
+from translator.triton_api.jit_functions import JITFunction
 
 from translator.source.host_objects import UserFunction
 from translator.source.scope import Frame, ProgramOfScope, Scope

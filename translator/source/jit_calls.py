@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import triton
-from triton.experimental import gluon
-from triton.runtime.jit import JITFunction
+from translator.triton_api.package import triton
+from translator.triton_api.gluon_language import gluon
+from translator.triton_api.jit_functions import JITFunction
 
 from translator.source.bindings import Binding
 from translator.source.scope import Scope

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any
 
-import triton
-from triton.experimental import gluon
-from triton.language import core
-from triton.runtime.jit import JITCallable, JITFunction
+from translator.triton_api.package import triton
+from translator.triton_api.gluon_language import gluon
+from translator.triton_api.language import core
+from translator.triton_api.jit_functions import JITCallable, JITFunction
 
 from translator.diagnostics import Diagnostic
 from translator.source.evaluation import Evaluation

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from triton.runtime.jit import JITFunction
+from translator.triton_api.jit_functions import JITFunction
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.source.jit_calls import jit_calls

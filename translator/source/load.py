@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from triton.compiler.errors import CompilationError
-from triton.runtime.jit import JITFunction
+from translator.triton_api.front_end import CompilationError
+from translator.triton_api.jit_functions import JITFunction
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.source.decorators import Decorator, kernel_decorators

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from triton.language import core
-from triton.runtime.jit import JITCallable
+from translator.triton_api.language import core
+from translator.triton_api.jit_functions import JITCallable
 
 from translator.source.bindings import Binding
 from translator.source.scope import Frame, Scope

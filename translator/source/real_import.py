@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from triton.runtime.jit import JITFunction
+from translator.triton_api.jit_functions import JITFunction
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.source.jit_function import GIVE_IT

@@ -20,10 +20,10 @@ import types
 import typing
 from typing import Any
 
-import triton
-import triton.language as tl
-from triton.experimental import gluon
-from triton.runtime.jit import ConstexprFunction, JITFunction
+from translator.triton_api.package import triton
+from translator.triton_api.language import tl
+from translator.triton_api.gluon_language import gluon
+from translator.triton_api.jit_functions import ConstexprFunction, JITFunction
 
 from translator.source.bindings import MUTATING_METHODS
 from translator.source.dtype_limits import limits

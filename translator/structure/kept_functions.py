@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import libcst as cst
-import triton.language as tl
-from triton.experimental.gluon import language as gl
-from triton.runtime.jit import JITFunction
+from translator.triton_api.language import tl
+from translator.triton_api.gluon_language import gl
+from translator.triton_api.jit_functions import JITFunction
 
 from rules.architecture import Target
 from rules.nvidia import NvidiaRow, counterpart

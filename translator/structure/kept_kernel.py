@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import libcst as cst
-from triton.runtime.jit import JITFunction
+from translator.triton_api.jit_functions import JITFunction
 
 from rules.architecture import Target
 from rules.nvidia import why_not_kept

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from triton.experimental.gluon.language._layouts import DistributedLayout, SharedLayout
+from translator.triton_api.gluon_language import DistributedLayout, SharedLayout
 
 from rules.architecture import MatrixRow, Target
 from rules.gluon import Layouts, class_name

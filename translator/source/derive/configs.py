@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-import triton
+from translator.triton_api.package import triton
 
 from translator.source.derive.heuristic_values import heuristic_tables
 from translator.source.load import LoadedKernel

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import triton
+from translator.triton_api.package import triton
 
 from translator.source.derive.evidence import Evidence
 from translator.source.derive.guess import Guess

@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-import triton
+from translator.triton_api.package import triton
 
 from translator.source.derive.callers import history_of
 from translator.source.derive.configs import autotune_configs, covering_configs, heuristics

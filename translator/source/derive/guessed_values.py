@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import triton.language as tl
+from translator.triton_api.language import tl
 
 from translator.source.derive.evidence import Evidence
 from translator.source.derive.guess import Guess

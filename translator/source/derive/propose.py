@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import triton
-import triton.language as tl
-from triton.runtime.jit import JITCallable
+from translator.triton_api.package import triton
+from translator.triton_api.language import tl
+from translator.triton_api.jit_functions import JITCallable
 
 from translator.source.derive.element_types import Element, copied_from, element_of
 from translator.source.derive.described_tensors import described, with_sizes

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-import triton
-import triton.language as tl
+from translator.triton_api.package import triton
+from translator.triton_api.language import tl
 
 from translator.source.derive.element_types import FORMATS, HALF
 from translator.source.derive.evidence import Evidence

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import triton
+from translator.triton_api.package import triton
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.source.derive.configs import autotune_configs

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-import triton.language as tl
+from translator.triton_api.language import tl
 
 from translator.source.derive.argument_origins import Flow, INDEX, JitSource, Origins, expressions
 from translator.source.pointer_arguments import ADDRESS_CALLS, DESCRIPTOR_METHODS, POINTER_MAKERS
