@@ -83,7 +83,7 @@ MODULES: dict[str, Module] = {
         Module("tdm", f"{_AMD}.{{family}}.tdm", needs="supports_tdm"),
         Module("mbarrier", f"{_AMD}.{{family}}.mbarrier", needs="supports_tdm"),
         Module("cluster", f"{_AMD}.{{family}}.cluster", needs="supports_tdm"),
-        Module("hint", f"{_AMD}.hint", spelled=(("3.8", ""),)),
+        Module("hint", f"{_AMD}.hint", spelled=(("3.7", ""),)),
     )
 }
 OLDER_FAMILIES = {"gfx1250": "cdna5"}  # what Triton 3.8 and older call a family's module
@@ -204,7 +204,7 @@ _PLAIN = (
     *_ops("gl", "bank_conflicts"),
     *_ops("amd", "slice", operands="x"),
     *_ops("amd", "warp_pipeline_stage", _E.SCHEDULES),
-    *_ops("hint", "sched_barrier", _E.SCHEDULES),
+    *_ops("hint", "sched_barrier", _E.SCHEDULES, **_OLD),
     *_ops("gluon", "jit constexpr_function"),
 )
 _PRODUCTS = (

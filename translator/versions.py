@@ -31,3 +31,16 @@ def triton_version() -> str:
         return importlib.metadata.version("triton")
     except importlib.metadata.PackageNotFoundError:
         return NOT_INSTALLED
+
+
+TRIED = ("3.8", "3.9")  # the releases of Triton with which the suite passes
+ANNOUNCED = {"3.10": "fp fusion is off by default, and modules move"}
+
+
+def release_of(version: str) -> str:
+    """`3.9` of `3.9.0+git12`."""
+    return ".".join(version.partition("+")[0].split(".")[:2])
+
+
+def same_release(one: str, other: str) -> bool:
+    return release_of(one) == release_of(other)

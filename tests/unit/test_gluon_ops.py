@@ -21,6 +21,7 @@ from translator.rewrite.loop_split import CannotSplit
 from translator.rewrite.partitions import take_apart
 from translator.ttgir.layouts import Blocked
 
+pytestmark = pytest.mark.versions
 ROOT = Path(__file__).resolve().parent.parent.parent
 FAMILIES = ("cdna3", "cdna4", "cdna5", "rdna3", "rdna4")
 # Rows of `rules/builtins.py` for what is not in `gl`: Triton's own library, the device library, what is spelled `tl.NAME`, methods.
@@ -36,6 +37,8 @@ def _modules(home: str) -> list[object]:
     for family in FAMILIES:
         path = gluon.MODULES[home].path_in(triton.__version__).format(family=family)
         owner, _, name = path.rpartition(".")
+        if not path:
+            continue
         try:
             found.append(importlib.import_module(path))
         except ImportError:

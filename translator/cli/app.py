@@ -16,6 +16,7 @@ from translator.cli.cache_app import cache
 from translator.cli.compile_app import compile_, cycles, parity, tune
 from translator.cli.console import Verbosity
 from translator.cli.device_app import DEVICE_COMMANDS
+from translator.cli.doctor_app import doctor
 from translator.cli.editor_app import lsp
 from translator.cli.options import complete_word
 from translator.cli.project_app import check, update, watch
@@ -40,6 +41,15 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit()
 
 
+def _elsewhere(python: Optional[str]) -> None:
+    if python is not None:
+        import sys
+
+        from translator.cli.other_triton import run_elsewhere
+
+        run_elsewhere(python, sys.argv[1:])
+
+
 def global_options(
     context: typer.Context,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print every choice and full tables.")] = False,
@@ -61,6 +71,24 @@ def global_options(
             help="Memory of each child process, such as 4GB, on workers too; else GLUONIZE_MEMORY_LIMIT, else no limit.",
         ),
     ] = None,
+    for_triton: Annotated[
+        Optional[str],
+        typer.Option(
+            "--for-triton",
+            metavar="VERSION",
+            help="The Triton that outputs are for, such as 3.8; else the installed one.",
+        ),
+    ] = None,
+    triton_python: Annotated[
+        Optional[str],
+        typer.Option(
+            "--triton-python",
+            metavar="PYTHON",
+            help="Run with the Triton that this Python has, and check with it.",
+            is_eager=True,
+            callback=_elsewhere,
+        ),
+    ] = None,
     version: Annotated[
         bool, typer.Option("--version", help="Print version numbers and leave.", is_eager=True, callback=_print_version)
     ] = False,
@@ -71,6 +99,10 @@ def global_options(
         from translator.lowering.memory_limit import limit_children
 
         limit_children(memory_limit)
+    if for_triton is not None:
+        from translator.cli.other_triton import check_release
+
+        check_release(for_triton)
     context.obj = Verbosity(verbose, quiet, color)
     if verbose:
         from translator.cli.logs import log_to_stderr
@@ -96,6 +128,7 @@ _COMMANDS = {
         lsp,
         tune,
         cache,
+        doctor,
         *DEVICE_COMMANDS,
     )
 }

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from translator.project.output_file import STANDARD_OUTPUT
 
 GLOBAL_FLAGS = ("-v", "--verbose", "-q", "--quiet")
-GLOBAL_OPTIONS = ("--color", "--memory-limit")
+GLOBAL_OPTIONS = ("--color", "--memory-limit", "--for-triton", "--triton-python")
 
 
 def normalize(argv: Sequence[str]) -> list[str]:
