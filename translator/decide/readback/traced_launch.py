@@ -6,9 +6,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from triton.compiler import ASTSource
-from triton.compiler.compiler import make_backend
-
 from gluonize.decide.readback.held import read_held
 from gluonize.decide.readback.late_loads import with_late_layouts
 from gluonize.decide.readback.late_reductions import with_late_reductions
@@ -49,6 +46,8 @@ from gluonize.trace.passes.triton_passes import (
     run_ttir_passes,
     run_whole_passes,
 )
+from gluonize.triton_api.backend import make_backend
+from gluonize.triton_api.front_end import ASTSource
 
 
 @dataclass(frozen=True)

@@ -81,8 +81,8 @@ def lower_until(fn: Any, spec: LaunchSpec, target: str, until: str, load_jit=Non
 
     `placed`: for an AMD GPU, with the place of each piece of shared memory, `allocation.offset`, as the compiler's next passes choose it.
     """
-    from triton.compiler import ASTSource
-    from triton.experimental.gluon._runtime import GluonASTSource
+    from gluonize.triton_api.front_end import ASTSource
+    from gluonize.triton_api.front_end import GluonASTSource
 
     from gluonize.trace.front.offline import FrontEnd, offline_target
     from gluonize.judge.lower.compiler_errors import compiler_diagnostic
@@ -115,7 +115,7 @@ def lower_until(fn: Any, spec: LaunchSpec, target: str, until: str, load_jit=Non
 
 
 def _place_shared_memory(module: Any, arch: str) -> None:
-    from triton._C.libtriton import amd, ir
+    from gluonize.triton_api.libtriton import amd, ir
 
     manager = ir.pass_manager(module.context)
     amd.passes.ttgpuir.add_allocate_shared_memory(manager, arch)

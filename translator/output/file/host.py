@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import libcst as cst
-from triton.runtime.jit import JITFunction
 
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.gluon.function import JIT, Block, GluonFunction, Statement, definitions, expression, shifted
-from gluonize.gluon.imports import in_order
+from gluonize.gluon.imports import TRITON_LANGUAGE, in_order
 from gluonize.gluon.walk import dotted, functions, lines, loads, names, walk
 from gluonize.output.contracts.launch_checks import (
     SHARED_CHECK_NAME,
@@ -40,6 +39,7 @@ from gluonize.output.programs.runs import persistent_run, stream_k_run
 from gluonize.read.files.modules import ParsedFile
 from gluonize.read.kernels.load import LoadedKernel
 from gluonize.read.names.file_names import file_names
+from gluonize.triton_api.jit_functions import JITFunction
 from gluonize.write.contracts.prelude import BASE_IMPORTS, Prelude, plain_translation
 
 # Autotuning hooks that give a descriptor its block shape, in a file whose kernel takes `(base, shape, strides)` instead.
@@ -369,7 +369,9 @@ class _Rewriting:
         unread = self.names.read - left.names.union(*map(loads, new)) - left.texts
         unread -= {text for s in new for text in _texts(s, unread)} if unread else set()
         edits.dropped = unread | (copied & self.names.imported.keys())
-        edits.aliases = aliases(needed, new, self.names, edits.dropped)
+        edits.aliases = aliases(needed, new, self.names, self.facts.triton, edits.dropped)
+        if edits.aliases.through_language:
+            edits.dropped -= {TRITON_LANGUAGE.binds}
         edits.imports = [
             line for line in edits.aliases.imported(needed) if self.names.imported.get(line.binds) != line.meaning
         ]

@@ -11,9 +11,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from triton.runtime.jit import JITFunction
-
 from gluonize.facts.source_text import Edit, SourceText, edit_function
+from gluonize.triton_api.jit_functions import JITFunction
 
 if TYPE_CHECKING:
     from gluonize.read.kernels.load import LoadedKernel

@@ -11,9 +11,6 @@ import operator
 import types
 from typing import Any
 
-import triton.language as tl
-from triton.runtime.driver import DriverConfig
-
 from gluonize.read.evaluate.calls import Calls
 from gluonize.read.evaluate.host_objects import UserClass, UserFunction
 from gluonize.read.evaluate.host_values import (
@@ -27,6 +24,8 @@ from gluonize.read.evaluate.host_values import (
 from gluonize.read.evaluate.jit_function import JitBuilder
 from gluonize.read.names.scope import Frame, ProgramOfScope, Scope
 from gluonize.read.unresolved import Place, Raised, Undetermined
+from gluonize.triton_api.backend import DriverConfig
+from gluonize.triton_api.language import tl
 
 _BINARY = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,

@@ -9,14 +9,13 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from triton.language import core
-
 from gluonize.read.evaluate.evaluation import Evaluation
 from gluonize.read.evaluate.host_objects import UserFunction
 from gluonize.read.evaluate.host_values import HostName
 from gluonize.read.files.by_path import LoadedModules
 from gluonize.read.names.scope import Frame, catches
 from gluonize.read.unresolved import Place, Raised, Undetermined
+from gluonize.triton_api.language import core
 
 # Aggregates of Triton: classes whose objects are tuples of values to the compiler.
 

@@ -25,9 +25,9 @@ def compile_native(
     with the number of tiles, of programs that go from one to another, "" of others; `per_unit`: as many are launched for a compute unit;
     `shares`: whether they share the steps of tiles.
     """
-    import triton
-    from triton.compiler import ASTSource
-    from triton.experimental.gluon._runtime import GluonASTSource
+    from gluonize.triton_api.package import triton
+    from gluonize.triton_api.front_end import ASTSource
+    from gluonize.triton_api.front_end import GluonASTSource
 
     from gluonize.trace.front.offline import offline_target
     from gluonize.judge.lower.cache_folder import use_cache_folder
@@ -90,8 +90,8 @@ def _described(compiled, kind: str, lanes: int) -> dict:
 
 def compile_cuda(ttgir: str, sanitize: bool) -> dict:
     """Re-targeted TTGIR as a cubin. Raises: Refused where the compiler takes it not, or it cannot be launched."""
-    import triton
-    from triton.backends.compiler import GPUTarget
+    from gluonize.triton_api.package import triton
+    from gluonize.triton_api.backend import GPUTarget
 
     from gluonize.judge.lower.cache_folder import use_cache_folder
     from gluonize.judge.lower.stderr_log import captured_stderr, error_lines
@@ -122,9 +122,9 @@ def compile_cuda(ttgir: str, sanitize: bool) -> dict:
 
 def compile_poison(kind: str, target: str) -> dict:
     """The kernel that fills LDS with NaN, for the CUDA device or for the AMD target."""
-    import triton
-    from triton.backends.compiler import GPUTarget
-    from triton.experimental.gluon._runtime import GluonASTSource
+    from gluonize.triton_api.package import triton
+    from gluonize.triton_api.backend import GPUTarget
+    from gluonize.triton_api.front_end import GluonASTSource
 
     from gluonize.rules.targets import target as target_row
     from gluonize.judge.device.bundles.poison_kernel import CHUNK_BYTES, WARPS, poison_lds
