@@ -22,6 +22,7 @@ help:
 	@echo 'make demo      set up and do the main job on fixtures/matmul and fixtures/softmax'
 	@echo 'make test      set up and run the tests, about 6 minutes on two cores'
 	@echo 'make test-slow the slow tests: every command of the documentation, mutants of every golden'
+	@echo 'make test-versions  the compatibility part with Triton 3.8, in an environment of its own; doctor says the same of yours'
 	@echo 'make test-all  all tests, each fixture compiled for every target'
 	@echo 'make golden    rewrite fixtures/*/golden and show what changed'
 	@echo 'make bench-cluster  what a cluster costs, and whether trouble changes a byte; five minutes on two idle cores'
@@ -58,6 +59,20 @@ test: $(STAMP)
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest $(WORKERS) -m slow $(PYTEST_ARGS)
 
+# The releases of Triton beside that of $(VENV) with which the compatibility part is run, each in an environment of its own.
+OTHER_TRITONS ?= 3.8
+
+.PHONY: test-versions
+test-versions: $(OTHER_TRITONS:%=$(VENV)-triton-%/.installed)
+	for release in $(OTHER_TRITONS); do \
+	  $(VENV)-triton-$$release/bin/python -m pytest -n 2 -m versions $(PYTEST_ARGS) || exit 1; \
+	done
+
+$(VENV)-triton-%/.installed: pyproject.toml
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' 'triton==$*.*'
+	@touch $@
+
 .PHONY: test-all
 test-all: $(STAMP)
 	$(BIN)/python -m pytest $(WORKERS) -m 'slow or not slow' --all-targets $(PYTEST_ARGS)
@@ -92,4 +107,4 @@ golden: $(STAMP)
 
 .PHONY: clean
 clean:
-	rm -rf $(VENV) $(DEMO)
+	rm -rf $(VENV) $(VENV)-triton-* $(DEMO)

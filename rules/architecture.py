@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gluonize.rules.timing import Timing
+
 FAMILIES = ("cdna3", "cdna4", "cdna5", "rdna3", "rdna4")
 ASYNC_MECHANISMS = ("none", "direct_to_lds", "async_copy", "tdm")
 # Bits per element of Triton's dtype names, for the self-checks below; e2m1 is the fp4 format of the scaled dots.
@@ -76,6 +78,8 @@ class Target:
     instructions side by side where a launch asks for it (`kpack`).
     xcds: dies with an L2 cache each, to which the workgroups of a launch go in turn.
     scales: element types of the scales of a scaled product, as MLIR writes them.
+    copies_end_with_program: S_ENDPGM waits for its copies to LDS. sanitizes: Triton has the concurrency sanitizer for it. emulated_as: what
+    the instruction emulator calls its instruction set, "" where it has none. timing: how fast it issues, computes and moves data.
     """
 
     name: str
@@ -107,11 +111,15 @@ class Target:
     native_fp8: tuple[str, ...]
     compute_units: int | None
     clock_ghz: float | None
+    timing: Timing = field(hash=False, repr=False)
     sources: dict[str, str] = field(default_factory=dict, hash=False)
     native_tanh: bool = False
     packs_operands: bool = False
     xcds: int = 1
     scales: tuple[str, ...] = ("i8",)
+    copies_end_with_program: bool = False
+    sanitizes: bool = False
+    emulated_as: str = ""
 
     def __post_init__(self):
         def check(condition: bool, message: str) -> None:
@@ -144,6 +152,7 @@ class Target:
         check(self.xcds == 1 or "xcds" in self.sources, "no source for XCDs")
         check(not self.compute_units or self.compute_units % self.xcds == 0, f"{self.xcds} XCDs are not alike")
         check(self.scales == ("i8",) or "scales" in self.sources, "no source for scales")
+        check(not self.copies_end_with_program or "end" in self.sources, "no source for the end of programs")
         check(self.relaxed_lds_reads <= self.has_async_copies, "relaxed reads of what no copy has written")
         for fact in ("lds", "registers", "async", "copies", "matrix pipe", "casts", "atomics", "clock"):
             check(fact in self.sources, f"no source for {fact}")
@@ -221,6 +230,17 @@ class Target:
     def has_few_registers(self) -> bool:
         """Whether one wave has at most the 256 registers that an instruction can name: what waits there crowds out operands."""
         return self.vgpr_limit <= 256
+
+    @property
+    def capability(self) -> tuple[int, int]:
+        """The version that torch tells programs of: the digits of the name without the stepping, gfx942 (9, 4), gfx1201 (12, 0)."""
+        digits = self.name.partition("-")[0].removeprefix("gfx")
+        return int(digits[:-2]), int(digits[-2], 16)
+
+    @property
+    def has_fnuz_fp8(self) -> bool:
+        """Whether the fp8 formats of its instructions have no infinities and no negative zero, where others have those of OCP."""
+        return "fp8e4b8" in self.native_fp8
 
     @property
     def has_tf32(self) -> bool:

@@ -20,6 +20,7 @@ from __future__ import annotations
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.rules.architecture import MatrixRow, Target
 from gluonize.rules.matrix_rows import GFX1250_MATRIX, GFX942_MATRIX, GFX950_MATRIX, RDNA3_MATRIX, RDNA4_MATRIX
+from gluonize.rules.timing import TIMINGS
 
 __all__ = ["DEFAULT_TARGETS", "TARGETS", "MatrixRow", "Target", "parse_targets", "target"]
 
@@ -97,6 +98,9 @@ TARGETS: dict[str, Target] = {
             xcds=8,
             compute_units=304,
             clock_ghz=2.1,
+            timing=TIMINGS["gfx942"],
+            copies_end_with_program=True,
+            emulated_as="cdna",
             sources={
                 "operands": "triton: HIPOptions keeps kpack for gfx942 and sets it to 1 for gfx950, whose instructions have twice the depth",
                 "lds": _LDS,
@@ -106,6 +110,7 @@ TARGETS: dict[str, Target] = {
                 "matrix pipe": "isa: matrix core instructions execute beside vector instructions that do not depend on them",
                 "casts": "lowered: casts from and to fp8e4nv are compares and selects",
                 "atomics": "lowered: buffer_atomic_max_f64",
+                "end": "isa: copies count in vmcnt, for which S_ENDPGM waits (CDNA3, S_ENDPGM)",
                 "xcds": "MI300X data sheet: 8 XCDs; workgroups go to them in turn (AMD's kernel optimization guide)",
                 "clock": "MI300X data sheet: 304 CUs, 2.1 GHz",
             },
@@ -141,6 +146,9 @@ TARGETS: dict[str, Target] = {
             xcds=8,
             compute_units=256,
             clock_ghz=2.4,
+            timing=TIMINGS["gfx950"],
+            copies_end_with_program=True,
+            emulated_as="cdna",
             sources={
                 "lds": _LDS,
                 "registers": "llvm: 512 unified VGPRs and AGPRs, granule 8, 8 waves",
@@ -149,6 +157,7 @@ TARGETS: dict[str, Target] = {
                 "matrix pipe": "isa: matrix core instructions execute beside vector instructions that do not depend on them",
                 "casts": "lowered: v_cvt_scalef32_pk_f16_fp8 and its like",
                 "atomics": "lowered: buffer_atomic_max_f64",
+                "end": "isa: copies count in vmcnt, for which S_ENDPGM waits (CDNA4, S_ENDPGM)",
                 "xcds": "MI355X data sheet: 8 XCDs; workgroups go to them in turn (AMD's kernel optimization guide)",
                 "clock": "MI355X data sheet: 256 CUs, 2.4 GHz",
             },
@@ -185,6 +194,8 @@ TARGETS: dict[str, Target] = {
             native_tanh=True,
             scales=("i8", "f8E4M3FN"),
             clock_ghz=None,
+            timing=TIMINGS["gfx1250"],
+            sanitizes=True,
             sources={
                 "lds": _LDS,
                 "registers": "llvm: 1024 VGPRs, granule 16, 16 waves; 4 SIMDs: 4 waves of 1024 VGPRs fill a workgroup",
@@ -196,6 +207,8 @@ TARGETS: dict[str, Target] = {
                 "atomics": "lowered: buffer_atomic_max_num_f64",
                 "tanh": "lowered: libdevice's tanh of fp32 is v_tanh_f32",
                 "scales": "lowered: v_wmma_scale16 with scales of e4m3; elsewhere Triton's passes fail",
+                "end": "isa: nothing promises that S_ENDPGM waits for the counters of its copies",
+                "sanitizer": "triton: the concurrency sanitizer of Triton 3.9 instruments gfx1250",
                 "clusters": "triton: supportsMultiCTALaunch; lowered: the mask of a multicast copy has 16 bits",
                 "clock": "not published",
             },
@@ -209,6 +222,8 @@ TARGETS: dict[str, Target] = {
             native_fp8=(),
             compute_units=96,
             clock_ghz=2.5,
+            timing=TIMINGS["gfx1100"],
+            emulated_as="rdna3",
             **_RDNA,
         ),
         Target(
@@ -220,6 +235,8 @@ TARGETS: dict[str, Target] = {
             native_fp8=("fp8e4nv", "fp8e5"),
             compute_units=32,
             clock_ghz=None,
+            timing=TIMINGS["gfx1200"],
+            emulated_as="rdna4",
             **_RDNA,
         ),
         Target(
@@ -231,6 +248,8 @@ TARGETS: dict[str, Target] = {
             native_fp8=("fp8e4nv", "fp8e5"),
             compute_units=64,
             clock_ghz=2.92,
+            timing=TIMINGS["gfx1201"],
+            emulated_as="rdna4",
             **_RDNA,
         ),
     )

@@ -35,6 +35,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "compile: compiles kernels to machine code (about a second each)")
+    config.addinivalue_line(
+        "markers", "versions: is run with every release of Triton that is served; `make test-versions`"
+    )
     config.addinivalue_line("markers", "slow: runs commands from start to end, or many kernels; `make test-slow`")
 
 

@@ -12,6 +12,8 @@ from types import ModuleType
 
 import numpy as np
 
+from gluonize.versions import release_of, triton_version
+
 ROOT = Path(__file__).resolve().parent.parent / "fixtures"
 TARGETS = ("gfx942", "gfx950", "gfx1250", "gfx1100", "gfx1201")
 # Kernels that are Gluon already, as sources: folders with `source.py`, whose launches say what they are written for.
@@ -52,7 +54,12 @@ class Fixture:
         return self.folder / "reference.py"
 
     def golden_file(self, target: str) -> Path:
-        return self.folder / "golden" / f"{target}.py"
+        """Of the installed Triton, where that has one of its own: most texts are the same under all that are served."""
+        common, own = self.folder / "golden" / f"{target}.py", self.golden_of_release(target)
+        return own if own.exists() else common
+
+    def golden_of_release(self, target: str) -> Path:
+        return self.folder / "golden" / release_of(triton_version()) / f"{target}.py"
 
     def launches(self) -> list[dict]:
         return json.loads(self.launches_file.read_text())["launches"]

@@ -9,9 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure
-from triton.runtime.jit import JITFunction
-
 from gluonize import __version__
 from gluonize.decide.choices.chosen import Choices
 from gluonize.decide.layouts.lds_partitions import with_spread_products
@@ -48,6 +45,9 @@ from gluonize.request import CTAS, LIFTED, LaunchOutcome, TranslateRequest, Tran
 from gluonize.rules.given import rules_with
 from gluonize.rules.targets import target
 from gluonize.trace.front.launch_options import check_options
+from gluonize.triton_api.front_end import CompilationError, CompileTimeAssertionFailure
+from gluonize.triton_api.jit_functions import JITFunction
+from gluonize.versions import triton_version
 from gluonize.write.contracts.configuration import device_view
 from gluonize.write.function.rewriter import FunctionRewriter
 from gluonize.write.state.emitted import EmittedKernel
@@ -213,6 +213,7 @@ def output_text(
         assumed,
         style.line_length,
         tuple((kernel, name, value) for (kernel, name), value in options.items()),
+        triton_version(),
     )
     general = request.fallback == "general"
     lifted = any(v.loaded.lifted for v in versions)

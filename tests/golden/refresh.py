@@ -3,7 +3,8 @@
     python refresh.py [FIXTURE | refused]...
 
 With no names: all of them, and goldens that belong to nothing are removed. Ends with 1 if a fixture is not translated or a
-case is not refused; its golden is left as it is.
+case is not refused; its golden is left as it is. Under another Triton than that of the common goldens, what differs goes into a folder of
+its release.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ from golden_set import (
     translations,
 )  # noqa: E402
 
+from gluonize.rules.gluon import VOCABULARY  # noqa: E402
+from gluonize.versions import release_of, triton_version  # noqa: E402
+
 
 def refresh(golden: Golden) -> tuple[str, str]:
     """Write one golden; -> (what changed, what went wrong)."""
@@ -35,8 +39,11 @@ def refresh(golden: Golden) -> tuple[str, str]:
         return "", str(error)
     changed = difference(golden, text)
     if changed:
-        golden.path.parent.mkdir(exist_ok=True)
-        golden.path.write_text(text)
+        release = release_of(triton_version())
+        own = release != VOCABULARY and golden.path.parent.name != release
+        path = golden.path.parent / release / golden.path.name if own else golden.path
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
     return changed, ""
 
 

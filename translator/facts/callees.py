@@ -9,12 +9,11 @@ import itertools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from triton.language.core import tensor_descriptor_base
-from triton.runtime.jit import JITFunction
-
 from gluonize.facts.function import FunctionFacts
 from gluonize.rules.rows import LANGUAGE, Row
 from gluonize.trace.front.trace import ConstFact, Frame, MethodFact, OpaqueFact, TensorFact, Trace, node_key
+from gluonize.triton_api.jit_functions import JITFunction
+from gluonize.triton_api.language import tensor_descriptor_base
 
 if TYPE_CHECKING:
     pass

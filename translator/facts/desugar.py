@@ -6,13 +6,12 @@ import ast
 import copy
 from typing import Any
 
-from triton.runtime.jit import JITFunction
-
 from gluonize.facts.callees import function_of, is_dot, needs_texts
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.syntax import augmented_binop
 from gluonize.facts.webs import UnrolledLoop
 from gluonize.trace.front.trace import TensorFact, Visit, node_key
+from gluonize.triton_api.jit_functions import JITFunction
 
 
 class Promotion(ast.BinOp):

@@ -8,14 +8,13 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-import triton.language as tl
-from triton.experimental.gluon import language as gl
-
 from gluonize.facts.kernel import KernelFacts
 from gluonize.facts.webs import Webs
 from gluonize.read.files.source_text import SourceText
 from gluonize.trace.front.trace import ConstFact, Frame, TensorFact, Visit, node_key
 from gluonize.trace.model.layouts import Blocked, Layout, Linear, dealt
+from gluonize.triton_api.gluon_language import gl
+from gluonize.triton_api.language import tl
 
 # The twin of default layouts, where these are told from layouts that are asked for: those are counted from 0.
 _OF_DEFAULTS = -1

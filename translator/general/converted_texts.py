@@ -15,12 +15,17 @@ import libcst as cst
 
 from gluonize.gluon.function import GluonFunction
 from gluonize.gluon.walk import called, children, mapped, same, walk
+from gluonize.rules import gluon
 from gluonize.trace.model.layouts import DotOperand, Layout, Mfma, Wmma
 from gluonize.write.state.emitted import EmittedKernel, LaidOut
 
-_CONVERT = "convert_layout"
+_CONVERSIONS = gluon.named(gluon.Effect.CONVERTS)
 _SCALED = ("a", "b", "a_format", "b_format", "acc")
-_PRODUCTS = dict.fromkeys(("mfma", "wmma", "dot_fma"), ("a", "b", "acc")) | {"multiply_fp8": _SCALED}
+_PRODUCTS = {
+    op.name: op.operands
+    for op in gluon.OPS
+    if op.effect is gluon.Effect.MULTIPLIES and op.operands == ("a", "b", "acc")
+} | {"multiply_fp8": _SCALED}
 
 
 def in_words_of(own: EmittedKernel, other: EmittedKernel, exact: bool = False) -> EmittedKernel | None:
@@ -50,7 +55,7 @@ def _names(laid_out: LaidOut) -> list[str]:
 
 def is_conversion(node: cst.CSTNode) -> bool:
     """Whether a node is `gl.convert_layout(value, layout)`."""
-    return called(node) == _CONVERT and len(node.args) == 2  # type: ignore[attr-defined]
+    return called(node) in _CONVERSIONS and len(node.args) == 2  # type: ignore[attr-defined]
 
 
 @lru_cache(maxsize=1024)
@@ -62,7 +67,7 @@ def _without_conversions(function: GluonFunction) -> cst.CSTNode:
         if called(node) in _PRODUCTS:
             changed = tuple(mapped(arg, change) for arg in node.args)  # type: ignore[attr-defined]
             return node.with_changes(args=_in_order(changed, _PRODUCTS[called(node)]))
-        if called(node) != _CONVERT or not node.args:  # type: ignore[attr-defined]
+        if called(node) not in _CONVERSIONS or not node.args:  # type: ignore[attr-defined]
             return None
         return mapped(node.args[0].value, change)  # type: ignore[attr-defined]
 
@@ -136,7 +141,7 @@ def _same_part(layout: cst.CSTNode, other: cst.CSTNode) -> Iterator[tuple[str, s
     """The names in two layouts, both of which are a name or the same slice of one."""
     if isinstance(layout, cst.Name) and isinstance(other, cst.Name):
         yield layout.value, other.value
-    elif called(layout) == called(other) == "SliceLayout" and same(layout.args[0], other.args[0]):  # type: ignore[attr-defined]
+    elif called(layout) == called(other) == gluon.Layouts.SLICE and same(layout.args[0], other.args[0]):  # type: ignore[attr-defined]
         yield from _same_part(layout.args[1].value, other.args[1].value)  # type: ignore[attr-defined]
 
 

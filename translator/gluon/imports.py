@@ -32,6 +32,11 @@ class Import:
         return is_of_gluon(self.meaning)
 
     @property
+    def path(self) -> str:
+        """The module, or what is imported from it."""
+        return f"{self.module}.{self.name}" if self.name else self.module
+
+    @property
     def meaning(self) -> str:
         """What it binds a name to, as `FileNames.imported` has it."""
         if self.name:

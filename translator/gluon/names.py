@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import unicodedata
 
-# What output files import (gluonize.write.contracts.prelude, gluonize.write.state.unit).
-MODULES = frozenset(
-    ("gl", "gluon", "cdna3", "cdna4", "cdna5", "rdna3", "rdna4", "async_copy", "tdm", "mbarrier", "hint")
-)
+from gluonize.rules import gluon
+
+# What output files import (gluonize.write.contracts.prelude, gluonize.write.state.unit), but for those whose name kernels have for something else.
+MODULES = frozenset(gluon.MODULES) - {"amd", "cluster"}
 _WIDE = {ord(c): ord(c) + 0xFEE0 for c in "abcdefghijklmnopqrstuvwxyz0123456789"}  # full-width forms
 _SPELLED = {name: name.translate(_WIDE) for name in MODULES}
 

@@ -8,8 +8,6 @@ import tempfile
 from dataclasses import dataclass, replace
 from typing import Any
 
-from triton.compiler.errors import CompilationError
-
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.lift.loops.rolled import rolled
 from gluonize.lift.loops.sizes import runs_of
@@ -25,6 +23,7 @@ from gluonize.read.spec.launch import LaunchSpec
 from gluonize.rules.architecture import Target
 from gluonize.trace.front.gluon_source import gluon_module
 from gluonize.trace.model.module import Module
+from gluonize.triton_api.front_end import CompilationError
 
 HEAD = '''"""What {kernel} of {file} computes, in Triton: without layouts, buffers, barriers and partitions."""
 

@@ -24,7 +24,6 @@ from gluonize.judge.lower.loops import find_loops
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.request import TranslateRequest, with_options
 from gluonize.rules.targets import target as target_row
-from gluonize.rules.timing import TIMINGS
 from gluonize.search.candidates import candidates, two_waves
 from gluonize.search.cost import Cost, cost, work_of
 
@@ -93,7 +92,7 @@ def rows_for(request: TranslateRequest, spec: LaunchSpec, timed: bool = False) -
     row = target_row(request.target)
     found = candidates(row, int(spec.options.get("num_warps", 4)), request.asked, timed)
     left_out = {"num-ctas", "programs"} if request.fallback is not None else set()
-    few = spec.grid and math.prod(spec.grid) <= compute_units(row, TIMINGS[row.name])
+    few = spec.grid and math.prod(spec.grid) <= compute_units(row, row.timing)
     if few and "programs" not in dict(request.asked.overrides):
         left_out.add("programs")
     return tuple(x for x in found if not left_out & dict(x.overrides).keys())

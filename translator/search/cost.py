@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from gluonize.judge.cycles.launch.spread import iteration_clk, spread
 from gluonize.judge.cycles.prediction import KernelCycles
 from gluonize.rules.targets import target as target_row
-from gluonize.rules.timing import TIMINGS
 
 # What is outside of the loops is paid once for as many iterations: K = 4096 at a tile of 64. It decides between loops that are alike.
 ITERATIONS = 64
@@ -45,7 +44,8 @@ def cost(
     grid: of the launch; without one, of one that fills the compute units. iterations: that pay for what is outside once. work: of matrices in
     each of these, where that of the loop's own would favour loops that are unrolled.
     """
-    row, timing, loop = target_row(found.target), TIMINGS[found.target], found.hot
+    row, loop = target_row(found.target), found.hot
+    timing = row.timing
     launch = spread(grid, found.ctas, loop.workgroups if loop else 1, row, timing)
     if loop is None:
         return Cost(found.outside * launch.resident * launch.price, None, fits)

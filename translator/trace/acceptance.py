@@ -13,9 +13,6 @@ import sys
 from multiprocessing.connection import Connection
 from typing import Any
 
-from triton.compiler import ASTSource
-from triton.compiler.errors import CompilationError
-
 from gluonize.diagnostics import TranslationError
 from gluonize.read.kernels.load import LoadedKernel
 from gluonize.read.launches.derive.proposal.verdict import Branch, Stored, Verdict
@@ -24,6 +21,7 @@ from gluonize.read.spec.launch import LaunchSpec
 from gluonize.trace.front import trace
 from gluonize.trace.front.offline import FrontEnd, offline_target
 from gluonize.trace.passes.triton_passes import run_ttir_passes
+from gluonize.triton_api.front_end import ASTSource, CompilationError
 
 # Of CPU time for one question: a kernel takes tens of milliseconds; one that is unrolled thousands of times never ends.
 SECONDS = 5.0

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from triton.experimental.gluon import language as gl
-
 from gluonize.trace.model.layouts import Blocked, DotOperand, Layout, Linear, Mfma, Slice, Wmma
 from gluonize.trace.model.shared_layouts import Padded, SharedLinear, Swizzled
+from gluonize.triton_api.gluon_language import gl
 
 
 def as_gluon(layout: Layout) -> Any:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from triton._C.libtriton import gluon_ir, ir
-from triton.experimental.gluon import language as gl
-
 from gluonize.decide.layouts.constructors import constructor
+from gluonize.rules.gluon import Layouts, class_name
 from gluonize.trace.model.layouts import Blocked, DotOperand, Layout, Linear, Mfma, Slice, Wmma
+from gluonize.triton_api.gluon_language import gl
+from gluonize.triton_api.libtriton import gluon_ir, ir
 
 # Scratch modules are kept for so many targets and numbers of warps, and made anew after so many operations: a context
 # never gives back what was made in it.
@@ -27,7 +27,7 @@ class NoLayout(Exception):
 
 class _Scratch:
     def __init__(self, arch: str, num_warps: int, warp_size: int, num_ctas: int):
-        from triton._C.libtriton import amd
+        from gluonize.triton_api.libtriton import amd
 
         self.context = ir.context()
         ir.load_dialects(self.context)
@@ -67,23 +67,23 @@ def to_gluon(layout: Layout) -> Any:
 
 def from_gluon(layout: Any) -> Layout:
     """The value for a Gluon layout object."""
-    name = type(layout).__name__
+    name = class_name(layout)
 
     def t(x):
         return tuple(t(y) for y in x) if isinstance(x, (list, tuple)) else x
 
-    if name == "BlockedLayout":
+    if name == Layouts.BLOCKED:
         parts = layout.size_per_thread, layout.threads_per_warp, layout.warps_per_cta, layout.order, layout.cga_layout
         return Blocked(*map(t, parts))
-    if name == "SliceLayout":
+    if name == Layouts.SLICE:
         return Slice(layout.dim, from_gluon(layout.parent))
-    if name == "DistributedLinearLayout":
+    if name == Layouts.LINEAR:
         return Linear(
             t(layout.reg_bases), t(layout.lane_bases), t(layout.warp_bases), t(layout.block_bases), t(layout.shape)
         )
-    if name == "DotOperandLayout":
+    if name == Layouts.OPERAND:
         return DotOperand(layout.operand_index, from_gluon(layout.parent), layout.k_width)
-    if name == "AMDMFMALayout":
+    if name == Layouts.MFMA:
         tiles = t(layout.tiles_per_warp)
         return Mfma(
             layout.version,
@@ -94,7 +94,7 @@ def from_gluon(layout: Any) -> Layout:
             tiles if set(tiles) - {1} else (),
             t(layout.cga_layout),
         )
-    if name == "AMDWMMALayout":
+    if name == Layouts.WMMA:
         return Wmma(
             layout.version,
             layout.transposed,

@@ -6,9 +6,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from triton.compiler import ASTSource
-from triton.compiler.compiler import make_backend
-
 from gluonize.decide.readback.held import read_held
 from gluonize.decide.readback.late_loads import with_late_layouts
 from gluonize.decide.readback.late_reductions import with_late_reductions
@@ -26,7 +23,8 @@ from gluonize.facts.integers.given_launches import GivenNumbers
 from gluonize.read.launches.sites.persistent import Shared
 from gluonize.read.spec.compile_arguments import compile_arguments
 from gluonize.read.spec.launch import LaunchSpec
-from gluonize.rules.targets import Target, target as target_row
+from gluonize.rules.targets import Target
+from gluonize.rules.targets import target as target_row
 from gluonize.trace.front.offline import offline_target
 from gluonize.trace.front.trace import Trace, trace_source
 from gluonize.trace.model.cta_parts import shares_tensors
@@ -49,6 +47,8 @@ from gluonize.trace.passes.triton_passes import (
     run_ttir_passes,
     run_whole_passes,
 )
+from gluonize.triton_api.backend import make_backend
+from gluonize.triton_api.front_end import ASTSource
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,9 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-import triton.language as tl
-from triton.experimental.gluon import language as gl
-
 from gluonize.trace.front.trace import ConstFact, MethodFact, TensorFact
+from gluonize.triton_api.gluon_language import gl
+from gluonize.triton_api.language import tl
 
 # Operation -> the names of its arguments, by which a call gives them; a method's object is the first.
 ARGUMENTS = {

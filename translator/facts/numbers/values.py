@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from triton.runtime.jit import JITFunction
-
 from gluonize.facts.function import Function
 from gluonize.facts.integers.known import ENDLESS, UNKNOWN, Known, cast, is_linear, joined, near, operated, widened
 from gluonize.facts.integers.operations import SAME_ELEMENTS, Operation, operation_of, range_of_loop
 from gluonize.facts.integers.ranges import TRANSFER, IntType, Range, absolute, counted, exact_mul, int_type, summed
 from gluonize.facts.numbers import guards
 from gluonize.trace.front.trace import ConstFact, TensorFact, node_key
+from gluonize.triton_api.jit_functions import JITFunction
 
 MOST_PROGRAMS = 2**31 - 1  # along one axis of a grid
 # A dispatch packet counts the work-items of a grid along x in 32 bits (HSA Platform System Architecture 1.2, 2.9.6, grid_size_x),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from triton.experimental.gluon import language as gl
-
 from gluonize.decide.layouts.constructors import Called, constructor
 from gluonize.decide.layouts.formulas import MIN, Formula, Sizes, no_more_than
 from gluonize.decide.layouts.gluon_values import as_gluon, linear, of_gluon
@@ -14,6 +12,7 @@ from gluonize.decide.layouts.parametric import Entry
 from gluonize.general.rules.texts import RuleText
 from gluonize.trace.model.layouts import DotOperand, Layout, Mfma
 from gluonize.trace.model.shared_layouts import Swizzled
+from gluonize.triton_api.gluon_language import gl
 
 _OF_BITS = {8: gl.int8, 16: gl.float16, 32: gl.float32, 64: gl.float64}
 BITS = ".primitive_bitwidth"

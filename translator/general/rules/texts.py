@@ -13,8 +13,8 @@ from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 
-from triton.experimental.gluon import language as gl
-from triton.experimental.gluon.language.amd import cdna4
+from gluonize.rules.gluon import EFFICIENT_PADDING, operations
+from gluonize.triton_api.gluon_language import cdna4, gl
 
 
 @dataclass(frozen=True)
@@ -256,9 +256,9 @@ def rotated(held, shape, vector, line, most):
 )
 
 PADDED_OPERAND = RuleText(
-    "compute_efficient_padded_shared_layout",
+    EFFICIENT_PADDING,
     about="LDS: padded, and rows permuted, against bank conflicts.",
-    module="cdna4",
+    module=operations(EFFICIENT_PADDING)[0].home[0],
 )
 
 SWIZZLED_OPERAND = RuleText(

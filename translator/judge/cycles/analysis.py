@@ -25,8 +25,9 @@ from gluonize.judge.cycles.prediction import KernelCycles, LineLoss, LoopCycles,
 from gluonize.judge.cycles.timeline import lanes_of
 from gluonize.judge.cycles.walk import MOST_ITERATIONS, Deadlock, Walk, Wave
 from gluonize.judge.lower.amdgcn import comment_number, metadata_number
-from gluonize.rules.targets import Target, target as target_row
-from gluonize.rules.timing import TIMINGS, Timing
+from gluonize.rules.targets import Target
+from gluonize.rules.targets import target as target_row
+from gluonize.rules.timing import Timing
 
 # The steady state of a loop that all waves of a compute unit walk.
 
@@ -123,7 +124,7 @@ def analyze(
     hottest loop is walked, for what it costs. most: workgroups that are launched for a compute unit, 0 for as many as it holds.
     """
     row = target_row(target)
-    timing = timing or TIMINGS[target]
+    timing = timing or row.timing
     program = read_program(assembly)
     flow = Flow(program)
     paths = follow_all(flow, num_warps, row.warp_size)

@@ -20,7 +20,6 @@ from gluonize.read.kernels.load import load_side
 from gluonize.read.launches.sites.persistent import Shared, persistent_launch, with_tiles, within_tile
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.rules.targets import target as target_row
-from gluonize.rules.timing import TIMINGS
 from gluonize.trace.model.module import Module
 from gluonize.trace.model.parse import parse_module
 
@@ -61,7 +60,7 @@ def lower_and_walk(
     else:
         cycles = _of_launch(cycles, trips, module, spec)
     if not costs_only and (staying is None or staying.shared is None):
-        cycles = replace(cycles, estimate=estimate(cycles, trips, spec, target_row(target), TIMINGS[target]))
+        cycles = replace(cycles, estimate=estimate(cycles, trips, spec, target_row(target), target_row(target).timing))
     lowered = replace(lowered, stages=lowered.stages if keep_stages else {})
     return Walked(**{f.name: getattr(lowered, f.name) for f in fields(lowered)}, cycles=cycles)
 
@@ -80,7 +79,9 @@ def launch_estimates(
     for spec in specs:
         trips = _trips(assembly, spec, False)
         found.append(
-            estimate(_of_launch(cycles, trips, module, spec), trips, spec, target_row(target), TIMINGS[target])
+            estimate(
+                _of_launch(cycles, trips, module, spec), trips, spec, target_row(target), target_row(target).timing
+            )
         )
     return found
 
@@ -99,7 +100,7 @@ def _of_shares(cycles: KernelCycles, module: Module, spec: LaunchSpec, shared: S
     if steps is None:
         why = "the launch does not decide how many steps a tile has" if spec.grid else "the launch has no grid"
         return replace(cycles, estimate=why, traffic=hot_traffic(module))
-    timing = TIMINGS[row.name]
+    timing = row.timing
     _, *others = spec.grid
     launched = shares(spec, steps, shared.per_unit, row, timing).programs // math.prod(others)
     cycles = replace(cycles, traffic=_traffic(module, cycles, replace(spec, grid=(launched, *others))))
@@ -114,9 +115,9 @@ def _decided(trips: Mapping[str, int | None]) -> dict[str, int]:
 def _traffic(module: Module, cycles: KernelCycles, spec: LaunchSpec) -> Traffic:
     """Of the hot loop, with what L2 caches fetch for the programs of the launch that are at work together."""
     found, row = hot_traffic(module), target_row(cycles.target)
-    if not TIMINGS[row.name].fetch_bytes or cycles.hot is None:
+    if not row.timing.fetch_bytes or cycles.hot is None:
         return found
-    launch = spread(spec.grid, cycles.ctas, cycles.hot.workgroups, row, TIMINGS[row.name])
+    launch = spread(spec.grid, cycles.ctas, cycles.hot.workgroups, row, row.timing)
     return replace(found, fetched=fetched_bytes(module, spec, int(launch.running / cycles.ctas), row.xcds))
 
 

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from gluonize.judge.cycles.prediction import Estimate, KernelCycles, LoopCycles
 from gluonize.judge.cycles.timeline import LETTERS, as_text
-from gluonize.rules.timing import TIMINGS
+from gluonize.rules.targets import target as target_row
 
 MOST_LINES = 10
 _COLUMNS = ("cycles", "waves", "instructions", "matrix cores", "bound", "distance", "lost most to")
@@ -61,7 +61,7 @@ def _worst(loop: LoopCycles) -> list[tuple[str, str, float]]:
 
 def fetch_line(found: KernelCycles) -> str:
     """What the L2 cache of an XCD fetches for one iteration of the hot loop, "" where that is not known."""
-    size, per_clk = found.traffic.fetched, TIMINGS[found.target].fetch_bytes
+    size, per_clk = found.traffic.fetched, target_row(found.target).timing.fetch_bytes
     if not size or not per_clk:
         return ""
     return (

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 
 from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.rules.targets import TARGETS
+from gluonize.rules.targets import target as target_row
 
 VARIABLE = "GLUONIZE_EMULATOR"
 TRIED = "a9069c177a9da9cca18593edf55acd2e6073cca6"  # the commit with which the interface was tried
 NEEDED = ("test/mockgpu/amd/emu.py", "test/mockgpu/amd/pcode.py", "tinygrad/renderer/amd/__init__.py")
-# Target -> the emulator's name of its instruction set. The emulator has one table for gfx942 and gfx950.
-ARCHITECTURES = {"gfx942": "cdna", "gfx950": "cdna", "gfx1100": "rdna3", "gfx1200": "rdna4", "gfx1201": "rdna4"}
 
 
 def find_checkout() -> str:
@@ -32,8 +32,8 @@ def find_checkout() -> str:
 
 def check_target(target: str) -> None:
     """Raises: TranslationError `emulator-target` for an architecture that the emulator does not know."""
-    if target not in ARCHITECTURES:
-        why = f"the emulator knows {', '.join(ARCHITECTURES)}"
+    if not target_row(target).emulated_as:
+        why = f"the emulator knows {', '.join(t.name for t in TARGETS.values() if t.emulated_as)}"
         raise TranslationError(
             Diagnostic("emulator-target", f"no emulator for {target}", why=why, help="leave --emulator out")
         )

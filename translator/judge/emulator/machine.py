@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from typing import ContextManager
 
 from gluonize.judge.emulator import registers
-from gluonize.judge.emulator.checkout import ARCHITECTURES, TRIED
+from gluonize.judge.emulator.checkout import TRIED
 from gluonize.judge.emulator.guarded import LDS_WINDOW, Pages, tensor
 from gluonize.judge.emulator.instructions import high_halves, lane_moves
 from gluonize.judge.emulator.instructions.buffers import CDNA, RDNA4
 from gluonize.judge.emulator.instructions.lanes import Lanes
 from gluonize.judge.emulator.instructions.own import Own, own_instruction
 from gluonize.judge.emulator.request import PLACE, Done, Run, Stopped
+from gluonize.rules.targets import target as target_row
 
 TURN = 2000  # instructions that a wave runs before another one has its turn
 TTMP8, WAVE_BIT = 116, 25  # where gfx12 has the number of a wave in its workgroup; LLVM, `llvm.amdgcn.wave.id`
@@ -56,6 +57,7 @@ def load() -> object:
     """The emulator's module. Raises: Refusal `interface` or `start`."""
     try:
         from test.mockgpu.amd import emu
+
         from tinygrad.device import Device
 
         Device["CPU"]  # makes its own functions with a compiler, which may not be there
@@ -88,7 +90,7 @@ class Program:
 
     def __init__(self, emulator, run: Run):
         self.emulator, self.run = emulator, run
-        self.architecture = ARCHITECTURES[run.target]
+        self.architecture = target_row(run.target).emulated_as
         self.steps: dict[int, Step] = {}
         self.places: list[Pages] = []  # code that is made here
         self.pages = Pages(max(s.address + s.size for s in run.segments) + WORD_BYTES)

@@ -25,11 +25,9 @@ def refused_launches(
 def _refused(
     source: str, spec: LaunchSpec, target: str, search_path: tuple[str, ...], import_hosts: bool
 ) -> Diagnostic | None:
-    from triton.compiler import ASTSource
-    from triton.experimental.gluon._runtime import GluonASTSource
-
-    from gluonize.trace.front.offline import FrontEnd, offline_target
     from gluonize.read.kernels.load import explain_trace_error, load_side
+    from gluonize.trace.front.offline import FrontEnd, offline_target
+    from gluonize.triton_api.front_end import ASTSource, GluonASTSource
 
     what = f"{spec.kernel} ({target})"
     try:

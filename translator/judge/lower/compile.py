@@ -62,7 +62,7 @@ def drops_ptx(compiled: Any) -> bool:
 
 def prepare() -> None:
     """Do what the first compile of a process does for all: the digest of Triton's own files, of which one is large."""
-    from triton.runtime.cache import triton_key
+    from gluonize.triton_api.compile_cache import triton_key
 
     triton_key()
 
@@ -80,11 +80,9 @@ def compile_kernel(
     Raises: TranslationError: `compiler-error` with the compiler's own message; `compiler-cache`; `spec-missing`, `spec-unknown-argument`
     and `spec-type` when the launch does not fit the kernel's parameters.
     """
-    import triton
-    from triton.compiler import ASTSource
-    from triton.experimental.gluon._runtime import GluonASTSource
-
     from gluonize.trace.front.offline import offline_target
+    from gluonize.triton_api.front_end import ASTSource, GluonASTSource
+    from gluonize.triton_api.package import triton
 
     started = time.perf_counter()
     row = target_row(target)

@@ -25,7 +25,7 @@ def compiler_diagnostic(
     The place is the innermost one that lies in the file of `fn`; the reason is the innermost message, then what MLIR
     and LLVM printed.
     """
-    from triton.compiler.errors import CompilationError
+    from gluonize.triton_api.front_end import CompilationError
 
     chain = list(_causes(error))
     file, line, column = fn.fn.__code__.co_filename, 0, 0

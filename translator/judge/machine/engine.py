@@ -28,6 +28,7 @@ from gluonize.judge.machine.ops.rows import ROWS
 from gluonize.judge.machine.ops.wgmma import TAKE_UNFINISHED, check_finished
 from gluonize.judge.machine.table import TABLE
 from gluonize.judge.machine.turns import Turns, run_in_turns
+from gluonize.rules.targets import TARGETS
 from gluonize.trace.model.locations import UNKNOWN
 from gluonize.trace.model.module import Module
 from gluonize.trace.model.op import Block, Op, Region
@@ -328,13 +329,20 @@ class Machine:
         program.run_region(function.region, env)
         self._finish(program, number)
 
+    def _end_waits(self) -> bool:
+        """Whether the end of a program waits for its copies to shared memory. Nothing promises it of a target that has no row."""
+        if self.module.is_nvidia or not self.module.target:
+            return True
+        row = TARGETS.get(self.module.target)
+        return row is not None and row.copies_end_with_program
+
     def position(self, number: int) -> tuple[int, int, int]:
         """Where a program stands in the grid."""
         x, y, _ = self.grid
         return number % x, number // x % y, number // (x * y)
 
     def _finish(self, program: Program, number: int) -> None:
-        findings = program.lds.close(program.program, self.module.target) + program.barriers.close(program.program)
+        findings = program.lds.close(program.program, self._end_waits()) + program.barriers.close(program.program)
         for finding in findings if self.in_program_order else ():
             self.note(finding)
         self.findings += () if self.in_program_order else findings

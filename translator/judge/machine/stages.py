@@ -51,8 +51,8 @@ def translated_stage(
 
     A descriptor of a launch for another GPU has a layout of that GPU; a translation takes what it describes (`descriptor_tuple`).
     """
-    from gluonize.trace.front.offline import gpu_target
     from gluonize.read.kernels.load import load_side
+    from gluonize.trace.front.offline import gpu_target
 
     if spec.target and gpu_target(spec.target) != gpu_target(target):
         spec = replace(spec, signature={name: without_layout(kind) for name, kind in spec.signature.items()})
@@ -81,13 +81,11 @@ def lower_until(fn: Any, spec: LaunchSpec, target: str, until: str, load_jit=Non
 
     `placed`: for an AMD GPU, with the place of each piece of shared memory, `allocation.offset`, as the compiler's next passes choose it.
     """
-    from triton.compiler import ASTSource
-    from triton.experimental.gluon._runtime import GluonASTSource
-
-    from gluonize.trace.front.offline import FrontEnd, offline_target
     from gluonize.judge.lower.compiler_errors import compiler_diagnostic
     from gluonize.judge.lower.stderr_log import captured_stderr
     from gluonize.read.spec.compile_arguments import compile_arguments
+    from gluonize.trace.front.offline import FrontEnd, offline_target
+    from gluonize.triton_api.front_end import ASTSource, GluonASTSource
 
     arguments = compile_arguments(spec, fn, load_jit)
     source = (GluonASTSource if fn.is_gluon() else ASTSource)(
@@ -115,7 +113,7 @@ def lower_until(fn: Any, spec: LaunchSpec, target: str, until: str, load_jit=Non
 
 
 def _place_shared_memory(module: Any, arch: str) -> None:
-    from triton._C.libtriton import amd, ir
+    from gluonize.triton_api.libtriton import amd, ir
 
     manager = ir.pass_manager(module.context)
     amd.passes.ttgpuir.add_allocate_shared_memory(manager, arch)

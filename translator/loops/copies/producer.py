@@ -16,6 +16,7 @@ from gluonize.loops.copies import aligned, mover
 from gluonize.loops.loop import counts
 from gluonize.loops.loop.loop import PipelinedLoop, Ring, tile_copies
 from gluonize.loops.plan.tiles import copy_width
+from gluonize.rules.gluon import copies_to_lds
 from gluonize.write.accesses import pointers
 from gluonize.write.accesses.accesses import STREAMED, both_masks, streams_load
 from gluonize.write.accesses.addresses import Addressing
@@ -112,9 +113,8 @@ class Producer:
             arguments.append(f"{word}={STREAMED}")
         if ring.load.copied:
             aligned.rest_on_alignment(facts, writing.record, ring.load.call, staged.source)
-            name = "global_to_shared"
-            if facts.kernel.target.copies_take_buffers:
-                name = "buffer_load_to_shared" if use_buffer else "global_load_to_shared"
+            by_pointers, by_offsets = copies_to_lds(facts.kernel.target)
+            name = by_offsets if use_buffer and by_offsets else by_pointers
             return f"{async_module(writing.record)}.{name}({target}, {', '.join(arguments)})"
         function = f"{writing.record.amd(facts.kernel.buffer_module)}.buffer_load" if use_buffer else "gl.load"
         text = f"{function}({', '.join(arguments)})"

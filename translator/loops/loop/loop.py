@@ -13,7 +13,8 @@ from gluonize.facts.webs import Web
 from gluonize.gluon import nodes as tree
 from gluonize.gluon.nodes import ONE, Binary, Current, Named, Node, Number, Permuted, Pipelined, Place, Slot
 from gluonize.gluon.written import Written, indexed, name
-from gluonize.loops.plan.plan import PipelinePlan, PipelinedLoad
+from gluonize.loops.plan.plan import PipelinedLoad, PipelinePlan
+from gluonize.rules.gluon import copies_to_lds
 from gluonize.trace.model.layouts import Layout
 from gluonize.write import costs
 from gluonize.write.descriptors.tile_functions import Copies
@@ -322,6 +323,5 @@ def _assigned(
 
 def tile_copies(facts: FunctionFacts, record: Record) -> Copies:
     """The copies of the target that fetch a descriptor's tiles."""
-    if facts.kernel.target.copies_take_buffers:
-        return Copies(async_module(record), "global_load_to_shared", "buffer_load_to_shared")
-    return Copies(async_module(record), "global_to_shared")
+    by_pointers, by_offsets = copies_to_lds(facts.kernel.target)
+    return Copies(async_module(record), by_pointers, *filter(None, (by_offsets,)))

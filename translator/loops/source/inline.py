@@ -16,15 +16,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from triton.compiler.errors import CompilationError
-from triton.runtime.jit import JITFunction
-
 from gluonize.facts.syntax import unparsed
-from gluonize.gluon.written import Written, closed, form_of, literal, name as variable, operand
+from gluonize.gluon.written import Written, closed, form_of, literal
+from gluonize.gluon.written import name as variable
+from gluonize.gluon.written import operand
 from gluonize.numbered import numbered
 from gluonize.read.files.source_text import SourceText, dedented, edited_copy, first_line, replace_spans
 from gluonize.read.files.string_lines import inside_strings
 from gluonize.trace.front.trace import ConstFact, Frame, TensorFact
+from gluonize.triton_api.front_end import CompilationError
+from gluonize.triton_api.jit_functions import JITFunction
 
 # Which lines of a helper's body stand in place of a call: those of the branches that its constants choose, without what nothing reads.
 

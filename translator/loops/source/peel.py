@@ -18,8 +18,6 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from triton.compiler.errors import CompilationError
-
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.loops.loop_range import int_of, is_index, loop_bounds, varies
 from gluonize.facts.loops.masks import Ordered, Selection, is_mask, is_number, is_of_itself, selection_of
@@ -27,6 +25,7 @@ from gluonize.facts.syntax import blocks_of
 from gluonize.gluon.written import Written, addend, form_of, operand, total
 from gluonize.numbered import numbered
 from gluonize.read.files.source_text import edited_copy, replace_spans
+from gluonize.triton_api.front_end import CompilationError
 
 _Selections = list[tuple[ast.stmt, Selection]]  # with the statement that each stands in
 

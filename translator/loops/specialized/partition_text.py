@@ -10,13 +10,11 @@ import libcst as cst
 from gluonize.gluon.function import BLANK, LINE_LENGTH, GluonFunction, Statement, is_blank, statements
 from gluonize.gluon.statements import blocks_of, call_of, inside, is_call
 from gluonize.gluon.walk import loads, mapped, stores
+from gluonize.rules import gluon
 
 Rings = tuple[tuple[str, ...], ...]  # the names of the rings of each group
-# Calls that would not give the same value, or have an effect, if other warps made them too.
-IMPURE = frozenset(
-    "load store buffer_load buffer_store allocate_shared_memory gather histogram sum max_ reduce".split()
-)
-_COPIES = ("global_to_shared", "mbarrier_arrive", "async_load")
+_COPIES = gluon.named(gluon.Effect.FILLS | gluon.Effect.SIGNALS, "async_copy", "tdm")
+_HINTS = gluon.named(gluon.Effect.CHECKS)
 
 
 def is_copy(s: Statement, rings: Rings) -> bool:
@@ -27,7 +25,7 @@ def is_copy(s: Statement, rings: Rings) -> bool:
 
 
 def is_hint(s: Statement) -> bool:
-    return is_call(s, ("assume", "static_assert"))
+    return is_call(s, _HINTS)
 
 
 def copies_into(loop: cst.For, rings: Rings) -> bool:

@@ -29,7 +29,6 @@ from gluonize.gluon.function import GluonFunction, Statement, constant, parsed, 
 from gluonize.gluon.statements import blocks_of, call_of, free_names, inside, is_constexpr, own_loads, own_stores
 from gluonize.gluon.walk import called, loads, names, stores, walk
 from gluonize.loops.specialized.partition_text import (
-    IMPURE,
     after_a_blank_line,
     alone,
     call_lines,
@@ -42,9 +41,18 @@ from gluonize.loops.specialized.partition_text import (
     without,
 )
 from gluonize.loops.specialized.split import CannotSplit, Split
+from gluonize.rules import gluon
 from gluonize.write.function.merge import name_of
 
 _BUILTINS = ("min", "max", "range", "len", "int", "float", "bool", "abs", "print")
+_NO_TENSORS = gluon.named(gluon.Effect.ALLOCATES | gluon.Effect.DESCRIBES)
+
+
+def _is_pure(call: cst.Call) -> bool:
+    """Whether other warps that make a call too get the same value, and nothing else comes of it."""
+    if isinstance(call.func, cst.Name):
+        return call.func.value in _BUILTINS
+    return gluon.is_pure(called(call))
 
 
 def take_apart(
@@ -97,7 +105,7 @@ class _Splitter:
                 return found - set(self.constants)
 
     def is_tensor(self, value: cst.CSTNode, tensors: set[str]) -> bool:
-        if called(value) in ("make_tensor_descriptor", "update_tensor_descriptor", "allocate_shared_memory"):
+        if called(value) in _NO_TENSORS:
             return False
         every = list(walk(value))
         if any(isinstance(a, cst.Arg) and a.keyword is not None and a.keyword.value == "layout" for a in every):
@@ -186,11 +194,7 @@ class _Splitter:
                 if holder is None or isinstance(holder, (cst.For, cst.While)):
                     raise CannotSplit(f"`{name}`, which an address needs, is made by another loop or branch")
                 for call in walk(s):
-                    if called(call) in IMPURE or (
-                        isinstance(call, cst.Call)
-                        and isinstance(call.func, cst.Name)
-                        and call.func.value not in _BUILTINS
-                    ):
+                    if isinstance(call, cst.Call) and not _is_pure(call):
                         raise CannotSplit(f"`{name}`, which an address needs, comes from memory or a function")
                 if s not in chosen:
                     chosen.add(s)

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from triton.runtime.jit import JITFunction
-
 from gluonize.facts.integers.host_bounds import Condition, needed
 from gluonize.output.contracts.launch_conditions import asks_grid, condition_lines, run_checked_name, run_wrapper
 from gluonize.output.contracts.seen_rows import AS_LAUNCHED, MATCHES, TOLD_LINES, shown, spelled
+from gluonize.triton_api.jit_functions import JITFunction
 from gluonize.write.contracts.configuration import Configuration, words_of
 from gluonize.write.contracts.contracts import quoted
 from gluonize.write.state.unit import Record

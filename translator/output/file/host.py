@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import libcst as cst
-from triton.runtime.jit import JITFunction
 
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.gluon.function import JIT, Block, GluonFunction, Statement, definitions, expression, shifted
-from gluonize.gluon.imports import in_order
+from gluonize.gluon.imports import TRITON_LANGUAGE, in_order
 from gluonize.gluon.walk import dotted, functions, lines, loads, names, walk
 from gluonize.output.contracts.launch_checks import (
     SHARED_CHECK_NAME,
@@ -32,12 +31,10 @@ from gluonize.output.file import fallback
 from gluonize.output.file.author import AuthorFile, FileEdits
 from gluonize.output.file.host_options import launches
 from gluonize.output.file.import_aliases import aliases
-from gluonize.output.file.inductor_kernels import (
-    IMPORTS as INDUCTOR_IMPORTS,
-    restated,
-    sources as inductor_sources,
-    stated_of,
-)
+from gluonize.output.file.inductor_kernels import IMPORTS as INDUCTOR_IMPORTS
+from gluonize.output.file.inductor_kernels import restated
+from gluonize.output.file.inductor_kernels import sources as inductor_sources
+from gluonize.output.file.inductor_kernels import stated_of
 from gluonize.output.file.jit_call_edits import edit_calls
 from gluonize.output.file.standalone import SourceFacts, families_of, header, names_in
 from gluonize.output.merging.helper_pool import Helper, HelperPool, place_of
@@ -47,6 +44,7 @@ from gluonize.read.files.modules import ParsedFile
 from gluonize.read.kernels.load import LoadedKernel
 from gluonize.read.names.file_names import file_names
 from gluonize.read.unresolved import NoValue
+from gluonize.triton_api.jit_functions import JITFunction
 from gluonize.write.contracts.prelude import BASE_IMPORTS, Prelude, plain_translation
 from gluonize.write.function.moved_imports import MovedImports, binds, fork_of, is_imported, moved_imports, of_package
 
@@ -397,7 +395,9 @@ class _Rewriting:
             self.names.tree, left.names.union(*map(loads, new), left.texts), kernels, self.facts.path
         )
         edits.dropped = unread | (copied & self.names.imported.keys()) | self.moved.dropped
-        edits.aliases = aliases(needed, new, self.names, edits.dropped)
+        edits.aliases = aliases(needed, new, self.names, self.facts.triton, edits.dropped)
+        if edits.aliases.through_language:
+            edits.dropped -= {TRITON_LANGUAGE.binds}
         loaded = [v.loaded for v in self.versions]
         package = fork_of(self.names, loaded)
         lines = [of_package(line, package) for line in edits.aliases.imported(needed)]

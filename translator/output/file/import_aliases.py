@@ -1,8 +1,15 @@
-"""Names of Gluon's modules that the file means something else by: the output's own import gives way.
+"""Names of Gluon's modules and operations as the output has them: the last thing that happens to what is new in a file.
+
+Where the file means something else by a module's name, the output's own import gives way:
 
 gl = 3                                                        gl = 3
 from triton.experimental.gluon import language as gl    ->    from triton.experimental.gluon import language as gl_
 x = gl.arange(0, 16, layout=rows)                             x = gl_.arange(0, 16, layout=rows)
+
+What the Triton of the output calls otherwise than the vocabulary (`rules/gluon.py`) gets its own name:
+
+from ...gluon.language.amd.cdna4 import async_copy    ->    from ...gluon.language.amd.copies import async_copy
+async_copy.commit_group()                             ->    async_copy.close_group()
 
 Gluon's modules are only ever asked for an attribute, so a bare `gl` in a kernel stays what the author means by it. Where the author asks
 something of a `gl` that is no module, the name is an `OwnName`.
@@ -12,35 +19,59 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import libcst as cst
 
+from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.gluon.author_names import OwnName, as_written
-from gluonize.gluon.function import Statement
-from gluonize.gluon.imports import Import, is_of_gluon
+from gluonize.gluon.function import Statement, expression
+from gluonize.gluon.imports import TRITON_LANGUAGE, Import, is_of_gluon
 from gluonize.gluon.walk import dotted, mapped, stores, walk
 from gluonize.numbered import numbered
 from gluonize.read.names.file_names import FileNames
+from gluonize.rules import gluon
+
+_LANGUAGE = "tl."
 
 
 @dataclass(frozen=True)
 class Aliases:
-    """Other names for modules of Gluon. apart: whether names of the author's are spelled apart in what is new."""
+    """Other names for modules of Gluon. apart: whether names of the author's are spelled apart in what is new. triton: the version of the
+    output, "" for that of the vocabulary. through_language: whether operations are written through `triton.language` in it.
+    """
 
     of: Mapping[str, str]
     apart: bool = False
+    triton: str = ""
+    through_language: bool = False
+
+    @cached_property
+    def words(self) -> Mapping[tuple[str, str], str]:
+        """(module, operation) -> what the version calls it, of those that have another name there."""
+        return gluon.in_words_of(self.triton) if self.triton else {}
 
     def imported(self, lines: Iterable[Import]) -> list[Import]:
         """The imports of an output under the names that it has for them."""
-        return [replace(line, bound=self.of[line.binds]) if self._changes(line) else line for line in lines]
+        lines = [replace(line, bound=self.of[line.binds]) if self._changes(line) else line for line in lines]
+        more = {TRITON_LANGUAGE} - {*lines} if self.through_language else set()
+        return [self._moved(line) for line in [*more, *lines]]
+
+    def _moved(self, line: Import) -> Import:
+        """An import from where the version has the module."""
+        path = gluon.path_in(self.triton, line.path) if self.triton and line.of_gluon else line.path
+        if path == line.path:
+            return line
+        module, _, name = path.rpartition(".")
+        return Import(module, name, line.binds)
 
     def _changes(self, line: Import) -> bool:
         return line.of_gluon and line.binds in self.of
 
     def within(self, statement: Any) -> Any:
         """A statement of the output; of a function that is no Gluon its decorators alone ask Gluon's modules for something."""
-        if not self.of and not self.apart:
+        if not self.of and not self.apart and not self.words:
             return statement
         if isinstance(statement, (cst.FunctionDef, cst.ClassDef)) and not _is_gluon(statement):
             return statement.with_changes(decorators=[mapped(d, self._name) for d in statement.decorators])
@@ -49,17 +80,42 @@ class Aliases:
     def _name(self, node: cst.CSTNode) -> cst.CSTNode | None:
         if not isinstance(node, cst.Attribute) or isinstance(node.value, OwnName):
             return as_written(node)
-        if not isinstance(node.value, cst.Name) or node.value.value not in self.of:
-            return None
-        return node.with_changes(value=node.value.with_changes(value=self.of[node.value.value]))
+        named = self._in_own_words(node) if self.words else node
+        if (
+            not isinstance(named, cst.Attribute)
+            or not isinstance(named.value, cst.Name)
+            or named.value.value not in self.of
+        ):
+            return named if named is not node else None
+        return named.with_changes(value=named.value.with_changes(value=self.of[named.value.value]))
+
+    def _in_own_words(self, node: cst.Attribute) -> cst.BaseExpression:
+        """An operation, or a method of a tile in LDS, as the version calls it. Raises: TranslationError `triton-version` where it has none."""
+        name = node.attr.value
+        word = next((self.words[key] for key in _keys(node) if key in self.words), name)
+        if word == name:
+            return node
+        if not word:
+            raise TranslationError(
+                Diagnostic(
+                    "triton-version",
+                    f"Triton {self.triton} has no `{dotted(node) or name}`, which the output needs",
+                    help="translate for a newer Triton, or ask for other choices (gluonize explain says what the operation is for)",
+                )
+            )
+        return (
+            expression(word)
+            if word.startswith(_LANGUAGE)
+            else node.with_changes(attr=cst.Name(word), value=mapped(node.value, self._name))
+        )
 
 
 def aliases(
-    lines: Iterable[Import], new: Sequence[Statement], file: FileNames, dropped: Collection[str] = ()
+    lines: Iterable[Import], new: Sequence[Statement], file: FileNames, triton: str, dropped: Collection[str] = ()
 ) -> Aliases:
     """Names for those modules of Gluon whose names are taken: bound at the file's top level, or parameters of a kernel.
 
-    new: what the output adds to its file. dropped: names that the file no longer imports.
+    new: what the output adds to its file. triton: the version that it is for. dropped: names that the file no longer imports.
     """
     parameters = {
         p.name.value for s in new if _is_gluon(s) for p in walk(s.params) if isinstance(p, cst.Param)  # type: ignore[attr-defined]
@@ -68,10 +124,26 @@ def aliases(
     bound = parameters.union(imported, file.defined, *map(_bound_by, new))
     taken = {line.binds for line in lines if line.of_gluon} & bound
     apart = any(isinstance(n, OwnName) for s in new for n in walk(s))
+    through = _asks_language(new, gluon.in_words_of(triton))
     if not taken:
-        return Aliases({}, apart)
+        return Aliases({}, apart, triton, through)
     every = bound | file.mentioned | {n.value for s in new for n in walk(s) if isinstance(n, cst.Name)}
-    return Aliases({name: numbered(f"{name}_", every.__contains__) for name in sorted(taken)}, apart)
+    return Aliases({name: numbered(f"{name}_", every.__contains__) for name in sorted(taken)}, apart, triton, through)
+
+
+def _keys(node: cst.Attribute) -> list[tuple[str, str]]:
+    """An attribute as an operation of a module of Gluon's, `gl.amd` too, or else as a method of what is asked."""
+    module = dotted(node.value).removeprefix("gl.")
+    homes = (module,) if module in gluon.MODULES else (gluon.MEMORY, gluon.METHOD)
+    return [(home, node.attr.value) for home in homes]
+
+
+def _asks_language(new: Sequence[Statement], words: Mapping[tuple[str, str], str]) -> bool:
+    """Whether an operation of what is new is written through `triton.language`."""
+    through = {key for key, word in words.items() if word.startswith(_LANGUAGE)}
+    return bool(through) and any(
+        key in through for s in new for n in walk(s) if isinstance(n, cst.Attribute) for key in _keys(n)
+    )
 
 
 def _bound_by(statement: Statement) -> set[str]:

@@ -31,7 +31,8 @@ _MORE = "#     "  # the start of a comment's further lines
 @dataclass(frozen=True)
 class SourceFacts:
     """Where the source is, a digest of its text, the target, the tool's version, what was assumed while reading, the
-    columns that the output's lines may have, and options that kernels are launched with by choice: (kernel, option, value).
+    columns that the output's lines may have, options that kernels are launched with by choice: (kernel, option, value),
+    and the version of Triton that the output is for, "" for that of the vocabulary.
     """
 
     path: str
@@ -41,6 +42,7 @@ class SourceFacts:
     assumptions: tuple[str, ...] = ()
     line_length: int = DEFAULT_LINE_LENGTH
     options: tuple[tuple[str, str, int | str], ...] = ()
+    triton: str = ""
 
 
 def families_of(versions: Sequence[KernelVersion], pool: HelperPool) -> list[Family]:
@@ -86,14 +88,14 @@ def standalone_module(versions: Sequence[KernelVersion], facts: SourceFacts) -> 
         asked = {v.spec.kernel.rpartition(".")[2] for v in family.versions} - {family.name}
         blocks += [definitions(f"{name} = {family.name}") for name in sorted(asked)]
     notes = tuple(note for family in families for note in family.notes)
-    return _laid_out(header(families, facts), prelude, blocks).code, notes
+    return _laid_out(header(families, facts), prelude, blocks, facts.triton).code, notes
 
 
-def _laid_out(header: str, prelude: Prelude, blocks: Sequence[Block]) -> cst.Module:
-    """A file of imports, constants and definitions."""
+def _laid_out(header: str, prelude: Prelude, blocks: Sequence[Block], triton: str) -> cst.Module:
+    """A file of imports, constants and definitions, in the words of a Triton."""
     new = [*prelude.constants, *(s for block in blocks for s in block)]
     needed = in_order({*BASE_IMPORTS, *prelude.imports})
-    given = aliases(needed, new, FileNames(ast.Module([], [])))
+    given = aliases(needed, new, FileNames(ast.Module([], [])), triton)
     imports = [line.statement for line in given.imported(needed)]
     constants = [given.within(s) for s in prelude.constants]
     gaps = [with_lines_above(part[0], (BLANK,)) for part in (imports, constants) if part]

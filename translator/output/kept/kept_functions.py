@@ -15,9 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import libcst as cst
-import triton.language as tl
-from triton.experimental.gluon import language as gl
-from triton.runtime.jit import JITFunction
 
 from gluonize.gluon.function import GluonFunction, code, expression, statements
 from gluonize.gluon.walk import assigned, same, walk
@@ -35,6 +32,9 @@ from gluonize.rules.architecture import Target
 from gluonize.rules.nvidia import Counterpart, NvidiaRow, counterpart
 from gluonize.rules.template import template
 from gluonize.trace.front.trace import OpaqueFact, TensorFact
+from gluonize.triton_api.gluon_language import gl
+from gluonize.triton_api.jit_functions import JITFunction
+from gluonize.triton_api.language import tl
 
 # A call of a function for NVIDIA GPUs, with its counterpart's text.
 #

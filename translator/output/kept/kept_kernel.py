@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import libcst as cst
-from triton.runtime.jit import JITFunction
 
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.gluon.function import GluonFunction, statements
@@ -40,15 +39,14 @@ from gluonize.trace.front.gluon_source import gluon_trace
 from gluonize.trace.front.trace import Frame, Trace
 from gluonize.trace.model.elements import bits_of
 from gluonize.trace.model.module import Module
+from gluonize.triton_api.jit_functions import JITFunction
 from gluonize.write.state.emitted import EmittedFunction, EmittedKernel
 from gluonize.write.state.reserved_names import free_module_names
 from gluonize.write.state.unit import Record, Synthesized
 
 _MODULES = ("tdm", "mbarrier", "async_copy")
 _BITS = {"fp64": 64, "fp32": 32, "fp16": 16, "bf16": 16}
-_MULTIPLY = Synthesized(
-    "multiply",
-    '''@gluon.jit
+_MULTIPLY = '''@gluon.jit
 def multiply(a, b, acc, K_WIDTH: gl.constexpr, use_acc=True):
     """acc + a @ b, or a @ b alone; operands in LDS are read into registers."""
     a_operand: gl.constexpr = gl.DotOperandLayout(0, acc.type.layout, K_WIDTH)
@@ -59,9 +57,8 @@ def multiply(a, b, acc, K_WIDTH: gl.constexpr, use_acc=True):
         left = a.load(a_operand)
     if not use_acc:
         acc = gl.zeros_like(acc)
-    return cdna5.wmma(left, b.load(b_operand), acc)
-''',
-)
+    return {function}(left, b.load(b_operand), acc)
+'''
 
 
 def keep_structure(
@@ -128,7 +125,7 @@ class _Keeping:
 
     def __init__(self, loaded: LoadedKernel, spec: LaunchSpec, target: Target, arrivals: Mapping[Site, int]):
         self.loaded, self.spec, self.target, self.arrivals = loaded, spec, target, arrivals
-        self.record = Record("cdna5")
+        self.record = Record(target.gluon_module)
         self.names: dict[int, str] = {id(loaded.fn): loaded.fn.__name__}
         self.calls: dict[int, list[int]] = {}
 
@@ -220,10 +217,10 @@ class _Keeping:
         used = {name for function in functions for name in _roots(function.node)}
         for module in _MODULES:
             if module in used:
-                self.record.amd(module, "cdna5")
+                self.record.of_target(module)
         if "multiply" in used:
-            self.record.amd("cdna5")
-            self.record.need(_MULTIPLY, self.loaded.fn)
+            product = f"{self.record.amd(self.target.gluon_module)}.{self.target.matrix_kind}"
+            self.record.need(Synthesized("multiply", _MULTIPLY.format(function=product)), self.loaded.fn)
 
     def _refusal(self, fn: Any, line: int, what: str, why: NoCounterpart) -> TranslationError:
         return _refused((fn.file_name or self.loaded.path, file_line(fn, line)), what, why, self.target)

@@ -12,16 +12,16 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from triton.experimental.gluon.language._layouts import DistributedLayout, SharedLayout
-
 from gluonize.decide.layouts.constructors import constructor
 from gluonize.decide.layouts.gluon_values import of_gluon
 from gluonize.numbered import numbered
 from gluonize.rules.architecture import MatrixRow, Target
+from gluonize.rules.gluon import Layouts, class_name
 from gluonize.trace.model.layouts import Wmma
 from gluonize.trace.model.shared_layouts import Padded, Swizzled
+from gluonize.triton_api.gluon_language import DistributedLayout, SharedLayout
 
-_ANYWHERE = ("BlockedLayout", "SliceLayout", "DistributedLinearLayout", "SwizzledSharedLayout", "SharedLinearLayout")
+_ANYWHERE = (Layouts.BLOCKED, Layouts.SLICE, Layouts.LINEAR, Layouts.SWIZZLED, Layouts.SHARED_LINEAR)
 _PAD_BYTES = 16  # what a lane reads at once
 _MOST_INTERVAL = 1024  # bytes between paddings that a descriptor can say: 256 dwords
 
@@ -43,7 +43,7 @@ def layout_text(layout: Any) -> str:
     """The expression of a layout that has the same meaning on all GPUs with 32 lanes. Raises: NoCounterpart for one that has not."""
     inner = layout
     while inner is not None:
-        if type(inner).__name__ not in _ANYWHERE:
+        if class_name(inner) not in _ANYWHERE:
             raise NoCounterpart(f"a {type(inner).__name__} is of its own machine")
         inner = getattr(inner, "parent", None)
     found = of_gluon(layout)
@@ -58,12 +58,12 @@ def given_name(parameter: str) -> str:
 
 def is_products(layout: Any) -> bool:
     """Whether a layout is that of accumulators of NVIDIA's matrix instructions."""
-    return type(layout).__name__ == "NVMMADistributedLayout"
+    return class_name(layout) == Layouts.NVIDIA_PRODUCT
 
 
 def is_shared(layout: Any) -> bool:
     """Whether a layout is one that NVIDIA's copies and products take from shared memory."""
-    return type(layout).__name__ == "NVMMASharedLayout"
+    return class_name(layout) == Layouts.NVIDIA_SHARED
 
 
 def products_layout(layout: Any, target: Target) -> str:

@@ -24,10 +24,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import triton.language as tl
-from triton.compiler.errors import CompilationError
-from triton.runtime.jit import KernelParam
-
 from gluonize.decide.choices.chosen import Choices
 from gluonize.decide.readback.traced_launch import TracedLaunch
 from gluonize.facts.function import FunctionFacts
@@ -38,6 +34,9 @@ from gluonize.read.files.string_lines import inside_strings
 from gluonize.read.launches.sites.persistent import Shared, with_shared
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.request import TranslateRequest
+from gluonize.triton_api.front_end import CompilationError
+from gluonize.triton_api.jit_functions import KernelParam
+from gluonize.triton_api.language import tl
 
 _VALUES = {"stream-k": 1, "stream-k-2": 2}
 Retrace = Callable[[Any, LaunchSpec], TracedLaunch]

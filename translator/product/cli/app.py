@@ -15,6 +15,7 @@ from gluonize import __version__
 from gluonize.product.cli.apps.cache import cache
 from gluonize.product.cli.apps.compile import compile_, cycles, parity, tune
 from gluonize.product.cli.apps.device import DEVICE_COMMANDS
+from gluonize.product.cli.apps.doctor import doctor
 from gluonize.product.cli.apps.editor import lsp
 from gluonize.product.cli.apps.project import check, update, watch
 from gluonize.product.cli.apps.review import diff, explain, layout, report, targets
@@ -40,6 +41,15 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit()
 
 
+def _elsewhere(python: Optional[str]) -> None:
+    if python is not None:
+        import sys
+
+        from gluonize.product.cli.other_triton import run_elsewhere
+
+        run_elsewhere(python, sys.argv[1:])
+
+
 def global_options(
     context: typer.Context,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print every choice and full tables.")] = False,
@@ -61,6 +71,24 @@ def global_options(
             help="Memory of each child process, such as 4GB, on workers too; else GLUONIZE_MEMORY_LIMIT, else no limit.",
         ),
     ] = None,
+    for_triton: Annotated[
+        Optional[str],
+        typer.Option(
+            "--for-triton",
+            metavar="VERSION",
+            help="The Triton that outputs are for, such as 3.8; else the installed one.",
+        ),
+    ] = None,
+    triton_python: Annotated[
+        Optional[str],
+        typer.Option(
+            "--triton-python",
+            metavar="PYTHON",
+            help="Run with the Triton that this Python has, and check with it.",
+            is_eager=True,
+            callback=_elsewhere,
+        ),
+    ] = None,
     version: Annotated[
         bool, typer.Option("--version", help="Print version numbers and leave.", is_eager=True, callback=_print_version)
     ] = False,
@@ -71,6 +99,10 @@ def global_options(
         from gluonize.judge.lower.children.memory_limit import limit_children
 
         limit_children(memory_limit)
+    if for_triton is not None:
+        from gluonize.product.cli.other_triton import check_release
+
+        check_release(for_triton)
     context.obj = Verbosity(verbose, quiet, color)
     if verbose:
         from gluonize.product.cli.logs import log_to_stderr
@@ -96,6 +128,7 @@ _COMMANDS = {
         lsp,
         tune,
         cache,
+        doctor,
         *DEVICE_COMMANDS,
     )
 }

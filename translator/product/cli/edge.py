@@ -18,7 +18,7 @@ from gluonize.product.project.output.file import STANDARD_OUTPUT
 # What the option parser cannot say: global flags anywhere on the line, and options whose value may be left out.
 
 GLOBAL_FLAGS = ("-v", "--verbose", "-q", "--quiet")
-GLOBAL_OPTIONS = ("--color", "--memory-limit")
+GLOBAL_OPTIONS = ("--color", "--memory-limit", "--for-triton", "--triton-python")
 
 
 def normalize(argv: Sequence[str]) -> list[str]:

@@ -192,7 +192,7 @@ def _mode(path: str) -> int:
 
 
 def _triton_folder() -> str:
-    import triton
+    from gluonize.triton_api.package import triton
 
     return os.path.dirname(os.path.abspath(triton.__file__))
 

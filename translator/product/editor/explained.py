@@ -14,6 +14,7 @@ from gluonize.product.report.explain.explanation import Choice, Explanation
 from gluonize.product.report.layouts.inlined import inlined
 from gluonize.product.report.layouts.job import constructor_key
 from gluonize.product.report.review.similarity import stem
+from gluonize.rules.gluon import shape_at
 from gluonize.trace.model.elements import bits_of
 from gluonize.trace.model.layouts import Ints
 
@@ -146,8 +147,8 @@ def tile_of(layout: str) -> Ints:
         call = ast.parse(layout, mode="eval").body
         if not isinstance(call, ast.Call):
             return ()
-        at = {"DistributedLinearLayout": 4, "PaddedSharedLayout": 3}.get(ast.unparse(call.func).rpartition(".")[2], 99)
-        shape = ast.literal_eval(call.args[at]) if at < len(call.args) else ()
+        at = shape_at(ast.unparse(call.func))
+        shape = ast.literal_eval(call.args[at]) if at is not None and at < len(call.args) else ()
     except (SyntaxError, ValueError):
         return ()
     return tuple(shape) if all(isinstance(n, int) for n in shape) else ()

@@ -18,11 +18,9 @@ def upstream_text(source: str, spec: LaunchSpec, target: str, search_path: tuple
     Autotuners and heuristics are taken off first: by name, upstream gives an empty file for such a kernel.
     Raises: TranslationError `upstream-refuses` with upstream's own words.
     """
-    from triton.runtime import JITFunction
-    from triton.tools.triton_to_gluon_translator.target import TranslatorTarget
-    from triton.tools.triton_to_gluon_translator.translator import convert_triton_to_gluon
-
     from gluonize.trace.front.offline import offline_target
+    from gluonize.triton_api.jit_functions import JITFunction
+    from gluonize.triton_api.upstream_tool import TranslatorTarget, convert_triton_to_gluon
 
     module = source
     if source.endswith(".py"):

@@ -11,8 +11,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from triton.runtime.jit import JITFunction
-
 from gluonize.read.block_pointers.builtin_calls import (
     arguments_of,
     given,
@@ -25,6 +23,7 @@ from gluonize.read.block_pointers.builtin_calls import (
 from gluonize.read.block_pointers.normal_form import hoist, normalize
 from gluonize.read.block_pointers.offset_signs import Signs
 from gluonize.read.block_pointers.reaching import Definition, Flow, read_flow
+from gluonize.triton_api.jit_functions import JITFunction
 
 Part = tuple[str, Any]  # ("ptrs", None), ("offs" | "size" | "stride", dimension), ("mask", checked dimensions)
 PTRS: Part = ("ptrs", None)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from triton.runtime.jit import JITFunction
-
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.read.files.moved_lines import file_line
+from gluonize.triton_api.jit_functions import JITFunction
 
 PARAMETERS = {
     "make_block_ptr": ("base", "shape", "strides", "offsets", "block_shape", "order"),

@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 import inspect
 
-from triton.runtime.jit import JITFunction, KernelParam
-
 from gluonize.read.block_pointers.block_webs import PTRS, Function, Functions, Part, Use, Web
 from gluonize.read.block_pointers.builtin_calls import arguments_of, given, refuse
 from gluonize.read.block_pointers.needs import checked_dimensions
 from gluonize.read.block_pointers.part_texts import PartTexts, in_order
 from gluonize.read.block_pointers.reaching import Definition
 from gluonize.read.files.source_text import Edit, edit_function
+from gluonize.triton_api.jit_functions import JITFunction, KernelParam
 
 
 def write(functions: Functions) -> None:

@@ -12,9 +12,8 @@ import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from triton.runtime.jit import JITFunction
-
 from gluonize.read.block_pointers.builtin_calls import arguments_of, helper_of, name_of
+from gluonize.triton_api.jit_functions import JITFunction
 
 
 @dataclass(frozen=True)

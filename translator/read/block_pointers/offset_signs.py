@@ -7,10 +7,9 @@ import operator
 from collections.abc import Mapping
 from typing import Any
 
-from triton.language import constexpr
-from triton.runtime.jit import JITFunction
-
 from gluonize.read.block_pointers.builtin_calls import arguments_of, given, name_of
+from gluonize.triton_api.jit_functions import JITFunction
+from gluonize.triton_api.language import constexpr
 
 _OPERATORS: dict[type, Any] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from triton.runtime.jit import JITFunction
-
 from gluonize.read.block_pointers.block_webs import Functions, has_block_pointers
 from gluonize.read.block_pointers.function_edits import write
 from gluonize.read.block_pointers.needs import find_needs
+from gluonize.triton_api.jit_functions import JITFunction
 
 
 def desugar_block_pointers(kernel: JITFunction, constants: Mapping[str, Any] | None = None) -> None:

@@ -20,11 +20,6 @@ import types
 import typing
 from typing import Any
 
-import triton
-import triton.language as tl
-from triton.experimental import gluon
-from triton.runtime.jit import ConstexprFunction, JITFunction
-
 from gluonize.read.evaluate.bodies.container_methods import PURE_BUILTINS, changed_by, makes
 from gluonize.read.evaluate.dtype_limits import limits
 from gluonize.read.evaluate.evaluation import Evaluation
@@ -36,6 +31,10 @@ from gluonize.read.files.by_path import PATHS, FileLoader, FilePath, LoadedModul
 from gluonize.read.files.torch_runtime import HEURISTICS
 from gluonize.read.names.scope import Frame, Scope
 from gluonize.read.unresolved import Place, Raised, Undetermined
+from gluonize.triton_api.gluon_language import gluon
+from gluonize.triton_api.jit_functions import ConstexprFunction, JITFunction
+from gluonize.triton_api.language import tl
+from gluonize.triton_api.package import triton
 
 _PURE = {
     id(f)

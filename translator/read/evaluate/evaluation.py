@@ -9,11 +9,10 @@ from __future__ import annotations
 import ast
 from typing import Any, Protocol
 
-from triton.runtime.jit import JITFunction
-
 from gluonize.read.evaluate.host_objects import UserFunction
 from gluonize.read.names.scope import Frame, ProgramOfScope, Scope
 from gluonize.read.unresolved import Place
+from gluonize.triton_api.jit_functions import JITFunction
 
 
 class Applies(Protocol):

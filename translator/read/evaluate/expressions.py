@@ -11,9 +11,6 @@ import operator
 import types
 from typing import Any
 
-import triton.language as tl
-from triton.runtime.driver import DriverConfig
-
 from gluonize.read.evaluate.bodies.defaults import bound_defaults
 from gluonize.read.evaluate.calls import Calls
 from gluonize.read.evaluate.host_objects import UserClass, UserFunction
@@ -32,6 +29,8 @@ from gluonize.read.names.effects import CONTAINERS
 from gluonize.read.names.renamed import is_tritons, renamed_value
 from gluonize.read.names.scope import Frame, ProgramOfScope, Scope
 from gluonize.read.unresolved import Place, Raised, Undetermined
+from gluonize.triton_api.backend import DriverConfig
+from gluonize.triton_api.language import tl
 
 # Limits that keep evaluation fast: nodes evaluated per program, bits of an integer, items of a sequence.
 _MAX_STEPS = 2_000_000

@@ -19,10 +19,7 @@ def layout_of(text: str) -> Any:
 
 def _classes() -> dict[str, Any]:
     """The layout classes of Gluon by name, those of every vendor."""
-    from triton.experimental.gluon.language import _layouts, amd
-    from triton.experimental.gluon.language.amd import _layouts as amd_layouts
-    from triton.experimental.gluon.language.nvidia import blackwell
-    from triton.experimental.gluon.language.nvidia.hopper import mbarrier
+    from gluonize.triton_api.gluon_language import _layouts, amd, amd_layouts, blackwell, mbarrier
 
     found: dict[str, Any] = {}
     for module in (_layouts, amd, amd_layouts, blackwell, mbarrier):

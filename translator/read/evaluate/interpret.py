@@ -10,8 +10,6 @@ import ast
 import os
 from typing import Any
 
-from triton.language import core
-
 from gluonize.read.evaluate.bodies.defaults import default_value
 from gluonize.read.evaluate.evaluation import Evaluation
 from gluonize.read.evaluate.host_objects import UserFunction
@@ -20,6 +18,7 @@ from gluonize.read.files.by_path import LoadedModules
 from gluonize.read.names.binding_kinds import catches
 from gluonize.read.names.scope import Frame
 from gluonize.read.unresolved import Place, Raised, Undetermined
+from gluonize.triton_api.language import core
 
 # Aggregates of Triton: classes whose objects are tuples of values to the compiler.
 

@@ -12,13 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import triton
-from triton.experimental import gluon
-from triton.runtime.jit import JITFunction
-
 from gluonize.read.names.bindings import Binding
 from gluonize.read.names.scope import Scope
 from gluonize.read.unresolved import NoValue
+from gluonize.triton_api.gluon_language import gluon
+from gluonize.triton_api.jit_functions import JITFunction
+from gluonize.triton_api.package import triton
 
 _KEYWORD = "fn"  # of triton.jit, for the function
 

@@ -17,11 +17,6 @@ from dataclasses import replace
 from types import FunctionType, ModuleType
 from typing import Any
 
-import triton
-from triton.experimental import gluon
-from triton.language import core
-from triton.runtime.jit import JITCallable, JITFunction
-
 from gluonize.diagnostics import Diagnostic
 from gluonize.read.evaluate.bodies.defaults import bound_defaults, default_value
 from gluonize.read.evaluate.bodies.late_binding import check_late
@@ -34,6 +29,10 @@ from gluonize.read.names.reached import Reached, all_arguments, describe, dotted
 from gluonize.read.names.renamed import as_today
 from gluonize.read.names.scope import Frame, Scope
 from gluonize.read.unresolved import NoValue, Place, Raised, Undetermined
+from gluonize.triton_api.gluon_language import gluon
+from gluonize.triton_api.jit_functions import JITCallable, JITFunction
+from gluonize.triton_api.language import core
+from gluonize.triton_api.package import triton
 
 # What stands in a jit function's module for a module of the host's that it mentions.
 

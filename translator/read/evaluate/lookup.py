@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from triton.runtime.jit import JITFunction
-
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.read.evaluate.jit_calls import jit_calls
 from gluonize.read.evaluate.jit_function import JitBuilder
 from gluonize.read.names.reached import origin_of
 from gluonize.read.names.scope import Scope
 from gluonize.read.unresolved import NoValue
+from gluonize.triton_api.jit_functions import JITFunction
 
 
 def find_kernel(builder: JitBuilder, module: Scope, qualname: str) -> tuple[Any, ast.FunctionDef, Scope]:

@@ -9,8 +9,6 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from triton.runtime.jit import JITCallable
-
 from gluonize.read.evaluate.bodies.foreign_changes import foreign_change
 from gluonize.read.evaluate.bodies.module_run import BodyRun, spoil_changed
 from gluonize.read.evaluate.expressions import Evaluator
@@ -28,6 +26,7 @@ from gluonize.read.names.renamed import renamed_value
 from gluonize.read.names.scope import Frame, Scope
 from gluonize.read.names.triton_by_use import forked, is_fork, module_of_fork, stands_for
 from gluonize.read.unresolved import NoValue, Place, Raised, Undetermined
+from gluonize.triton_api.jit_functions import JITCallable
 
 # Modules under `triton` are compiler-side and are imported for real, as are the standard modules of PURE_MODULES.
 _REAL_PACKAGES = frozenset({"triton"})

@@ -120,7 +120,7 @@ def _decode(value: Any, load_jit: Callable[..., Any] | None) -> Any:
         from gluonize.read.evaluate.gluon_layouts import layout_of
 
         return layout_of(payload)
-    import triton.language as tl
+    from gluonize.triton_api.language import tl
 
     if marker == "$dtype":
         return tl.dtype(_DTYPE_ALIASES.get(payload, payload))
@@ -146,8 +146,8 @@ def encode_value(value: Any) -> Any:
         return {"$torch": value.torch_dtype}
     if type(value).__module__ == "torch" and type(value).__name__ == "dtype":
         return {"$torch": str(value).removeprefix("torch.")}
-    import triton.language as tl
-    from triton.runtime.jit import JITCallable
+    from gluonize.triton_api.jit_functions import JITCallable
+    from gluonize.triton_api.language import tl
 
     if isinstance(value, tl.dtype):
         return {"$dtype": value.name}

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import ast
 
-from triton.runtime.jit import JITFunction
-
 from gluonize.read.files.source_text import Edit, SourceText, edit_function
+from gluonize.triton_api.jit_functions import JITFunction
 
 
 def take_apart(fn: JITFunction) -> None:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-import triton
-from triton.experimental import gluon
-from triton.runtime.jit import JITFunction
-
 from gluonize.read.evaluate.host_values import HostName
 from gluonize.read.evaluate.jit_calls import jit_calls
 from gluonize.read.files.torch_runtime import HEURISTICS
 from gluonize.read.names.scope import Scope
 from gluonize.read.unresolved import NoValue
+from gluonize.triton_api.gluon_language import gluon
+from gluonize.triton_api.jit_functions import JITFunction
+from gluonize.triton_api.package import triton
 
 MADE = "made"
 

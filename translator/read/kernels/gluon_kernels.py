@@ -10,6 +10,7 @@ from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.read.spec.descriptors import descriptor_type
 from gluonize.read.spec.images import image_tuple, is_of_images
 from gluonize.read.spec.launch import LaunchSpec
+from gluonize.rules.gluon import newest_namespaces
 
 if TYPE_CHECKING:  # reading it takes Triton's import
     from gluonize.read.kernels.load import LoadedKernel
@@ -20,12 +21,7 @@ _NAMESPACES = (
     ("nvidia.blackwell", "cuda:100"),
     ("nvidia.hopper", "cuda:90"),
     ("nvidia.ampere", "cuda:80"),
-    ("amd.cdna5", "hip:gfx1250"),
-    ("amd.gfx1250", "hip:gfx1250"),
-    ("amd.cdna4", "hip:gfx950"),
-    ("amd.cdna3", "hip:gfx942"),
-    ("amd.rdna4", "hip:gfx1200"),
-    ("amd.rdna3", "hip:gfx1100"),
+    *((f"amd.{module}", f"hip:{target}") for module, target in newest_namespaces().items()),
 )
 
 

@@ -9,9 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from triton.compiler.errors import CompilationError
-from triton.runtime.jit import JITFunction
-
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.read.block_pointers.without_block_pointers import desugar_block_pointers
 from gluonize.read.evaluate.lookup import find_kernel
@@ -23,6 +20,8 @@ from gluonize.read.kernels.real_import import import_kernel, imported_function
 from gluonize.read.names.reached import Reached
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.read.unresolved import NoValue
+from gluonize.triton_api.front_end import CompilationError
+from gluonize.triton_api.jit_functions import JITFunction
 
 __all__ = [
     "Decorator",

@@ -11,11 +11,10 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from triton.runtime.jit import JITFunction
-
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.read.evaluate.jit_function import GIVE_IT
 from gluonize.read.files.modules import ModuleFile, find_module, module_of_path
+from gluonize.triton_api.jit_functions import JITFunction
 
 _Stamp = tuple[str, int, int]
 

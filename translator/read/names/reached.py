@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from triton.language import core
-from triton.runtime.jit import JITCallable
-
 from gluonize.read.names.bindings import Binding
 from gluonize.read.names.scope import Frame, Scope
 from gluonize.read.unresolved import NoValue
+from gluonize.triton_api.jit_functions import JITCallable
+from gluonize.triton_api.language import core
 
 
 @dataclass(frozen=True)

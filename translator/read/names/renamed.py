@@ -10,10 +10,9 @@ import importlib
 from types import ModuleType
 from typing import Any
 
-from triton.language.extra.hip import libdevice as of_amd
-
 from gluonize.read.names.reached import dotted_parts
 from gluonize.rules.renamed import renamed
+from gluonize.triton_api.language import of_amd
 
 
 def is_tritons(value: Any) -> bool:

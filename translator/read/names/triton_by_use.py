@@ -15,15 +15,12 @@ import re
 from types import ModuleType
 from typing import Any
 
-import triton
-import triton.language as tl
-from triton.experimental import gluon
-from triton.language import core
-from triton.language.extra import libdevice
-from triton.tools.tensor_descriptor import TensorDescriptor
-
 from gluonize.read.files.modules import find_module
 from gluonize.read.names.scope import Frame, Scope
+from gluonize.triton_api.gluon_language import gluon
+from gluonize.triton_api.host_tensors import TensorDescriptor
+from gluonize.triton_api.language import core, libdevice, tl
+from gluonize.triton_api.package import triton
 
 # The names under which code bases hand on parts of Triton.
 _HANDED_ON: dict[str, Any] = {

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from triton._C.libtriton import ir, passes
-from triton.experimental.gluon._runtime import GluonASTSource
-
 from gluonize.read.spec.compile_arguments import compile_arguments
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.trace.front.offline import FrontEnd, offline_target
 from gluonize.trace.front.trace import Trace, trace_source
 from gluonize.trace.model.module import Module
 from gluonize.trace.model.parse import parse_module
+from gluonize.triton_api.front_end import GluonASTSource
+from gluonize.triton_api.libtriton import ir, passes
 
 
 def gluon_module(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> Module:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from triton.compiler.compiler import make_backend
-
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.read.kernels.load import LoadedKernel
 from gluonize.read.spec.launch import LaunchSpec
-from gluonize.rules.targets import TARGETS, target as target_row
+from gluonize.rules.targets import TARGETS
+from gluonize.rules.targets import target as target_row
 from gluonize.trace.front.offline import offline_target
+from gluonize.triton_api.backend import make_backend
 
 
 def check_options(loaded: LoadedKernel, spec: LaunchSpec, target: str) -> None:

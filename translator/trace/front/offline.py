@@ -11,12 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from triton._C.libtriton import ir
-from triton.backends.compiler import GPUTarget
-from triton.compiler.compiler import make_backend
-from triton.runtime import driver
-
 from gluonize.rules.targets import target as target_row
+from gluonize.triton_api.backend import GPUTarget, driver, make_backend
+from gluonize.triton_api.libtriton import ir
 
 
 class _OfflineDriver:

@@ -14,11 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import triton.language as tl
-from triton.compiler import code_generator
-from triton.language.core import base_value, constexpr
-
 from gluonize.trace.front.offline import FrontEnd
+from gluonize.triton_api.differences import CodeGenerator
+from gluonize.triton_api.front_end import code_generator
+from gluonize.triton_api.language import base_value, constexpr, tl
 
 LOC_FILE = "gluonize"
 
@@ -181,7 +180,7 @@ def session_function(generator: Any, node: ast.AST) -> Any:
     return None
 
 
-class TracingGenerator(code_generator.CodeGenerator):
+class TracingGenerator(CodeGenerator):
     """Triton's code generator, recording facts and giving each visit its own location."""
 
     _session: "_Session"
@@ -210,7 +209,7 @@ class TracingGenerator(code_generator.CodeGenerator):
         finally:
             self.file_name, self.begin_line, self.begin_col = saved
             self._ident = outer
-        if not self._loop_carry_discovery_depth:
+        if not self.discovers:
             iterations = tuple(loop.iteration for loop in self._unrolling)
             self.frame.visits.setdefault(node_key(node), []).append(Visit(ident, value_fact(value), iterations))
         return value

@@ -21,11 +21,10 @@ import os
 import tempfile
 from typing import Any
 
-from triton._C.libtriton import ir
-
 from gluonize.trace.model.layouts import Bases
 from gluonize.trace.model.module_text import with_ctas, with_number, with_tiles_of_all
 from gluonize.trace.model.parse import parse_module
+from gluonize.triton_api.libtriton import ir
 
 
 def with_rows_split(module: Any) -> Any:

@@ -9,10 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from triton import knobs
-from triton._C.libtriton import amd, ir, nvidia, passes
-from triton.backends.amd import compiler as amd_compiler
-
 from gluonize.trace.passes.cluster_rows import (
     module_of,
     of_whole_tiles,
@@ -22,6 +18,9 @@ from gluonize.trace.passes.cluster_rows import (
     without_columns,
 )
 from gluonize.trace.passes.cluster_tiles import with_tiles_as_used
+from gluonize.triton_api.backend import amd_compiler, knobs
+from gluonize.triton_api.differences import base_arch
+from gluonize.triton_api.libtriton import amd, ir, nvidia, passes
 
 # How many times workgroups are doubled to see how they share rows: a row of 64 << 4 columns is split into parts of 64 before that.
 _MORE_BITS = 4
@@ -126,7 +125,7 @@ def run_pipeline_passes(module: Any, options: Any) -> None:
     passes.common.add_canonicalizer(pm)
     passes.ttir.add_triton_licm(pm)
     passes.common.add_canonicalizer(pm)
-    async_copy = amd_compiler.is_async_copy_enabled(options.base_arch)
+    async_copy = amd_compiler.is_async_copy_enabled(base_arch(options))
     ping_pong = amd_compiler.is_pingpong_schedule_enabled(options.arch, async_copy)
     amd.passes.ttgpuir.add_optimize_descriptor_encoding(pm)
     amd.passes.ttgpuir.add_schedule_loops(pm, options.num_stages)

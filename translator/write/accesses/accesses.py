@@ -7,7 +7,10 @@ import ast
 from gluonize.facts.callees import Callee, bound, is_absent, is_empty, is_given, is_none, is_plain_access, is_zero
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.loops.read_once import read_once
-from gluonize.gluon.written import Moved, Written, binary, call as called, grouped, keyword, literal, method, operand
+from gluonize.gluon.written import Moved, Written, binary
+from gluonize.gluon.written import call as called
+from gluonize.gluon.written import grouped, keyword, literal, method, operand
+from gluonize.rules.gluon import buffer_atomics
 from gluonize.trace.front.trace import TensorFact
 from gluonize.trace.model.elements import bits_of
 from gluonize.trace.model.layouts import Layout
@@ -302,7 +305,7 @@ def _buffer_atomic(
         writing.record.explain(
             f"{callee.name} of fp64 is the instruction's own: a NaN in memory gives way to a number, -0.0 and 0.0 are equal"
         )
-    module = writing.record.amd("cdna4" if _is_bf16_add(callee, fact) else "cdna3")
+    module = writing.record.amd(buffer_atomics(_is_bf16_add(callee, fact)))
     base, value = access.base, writing.operand_in(given["val"], fact, layout)
     own = facts.fact(given["val"])
     fixed = may_be_fixed(facts, given["val"])

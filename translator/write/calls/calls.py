@@ -6,9 +6,6 @@ import ast
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
-import triton.language as tl
-from triton.runtime.jit import JITFunction
-
 from gluonize.facts.callees import Callee, bind, callee_of, cast_of, first_tensor, is_descriptor, is_helper
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.integers.operations import range_of_loop
@@ -20,11 +17,14 @@ from gluonize.gluon.written import Written, attribute, literal, operand
 from gluonize.rules.builtins import BUILTINS
 from gluonize.trace.front.trace import ConstFact, TensorFact, TupleFact
 from gluonize.trace.model.layouts import Layout, Slice
+from gluonize.triton_api.jit_functions import JITFunction
+from gluonize.triton_api.language import tl
 from gluonize.write import costs
 from gluonize.write.accesses import accesses
 from gluonize.write.accesses.addresses import Addressing
 from gluonize.write.accesses.run_time import as_tensor
-from gluonize.write.calls import helpers, inline_asm, reductions, shape_calls, tuples, wants as call_wants
+from gluonize.write.calls import helpers, inline_asm, reductions, shape_calls, tuples
+from gluonize.write.calls import wants as call_wants
 from gluonize.write.calls.helpers import Helpers
 from gluonize.write.descriptors import descriptors
 from gluonize.write.products import dots, fp8, scaled_dots

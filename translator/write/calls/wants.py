@@ -6,8 +6,6 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from triton.runtime.jit import JITFunction
-
 from gluonize.facts.callees import Callee, bind, callee_of, is_descriptor, is_given
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.products import products
@@ -15,6 +13,7 @@ from gluonize.facts.syntax import arguments_of
 from gluonize.facts.variables.definitions import assigned_fact
 from gluonize.trace.front.trace import TensorFact, TupleFact
 from gluonize.trace.model.layouts import Layout
+from gluonize.triton_api.jit_functions import JITFunction
 from gluonize.write.accesses import accesses
 from gluonize.write.accesses.addresses import Addressing
 from gluonize.write.calls import helpers, inline_asm, reductions, shape_calls

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import triton.language as tl
-
 from gluonize.gluon.names import spelled_apart
 from gluonize.read.spec.descriptors import descriptor_type
 from gluonize.read.spec.launch import LaunchSpec, decode_value
+from gluonize.triton_api.language import tl
 
 _DTYPES = {
     "fp16": "float16",

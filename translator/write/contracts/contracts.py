@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from types import ModuleType
 
 import libcst as cst
-from triton.runtime.jit import JITFunction
 
 from gluonize.decide.layouts.size_range import Bound, SizeRange, in_words
 from gluonize.facts.function import FunctionFacts
@@ -25,7 +24,9 @@ from gluonize.gluon.names import spelled_apart
 from gluonize.gluon.walk import called, children, dotted, names, walk
 from gluonize.read.files.moved_lines import file_line
 from gluonize.read.files.source_text import Edit
+from gluonize.rules import gluon
 from gluonize.trace.front.trace import ConstFact
+from gluonize.triton_api.jit_functions import JITFunction
 from gluonize.write.contracts.configuration import (
     Configuration,
     Key,
@@ -37,11 +38,16 @@ from gluonize.write.contracts.configuration import (
 
 _UNTRANSLATED = "was in no translated launch"
 # Layouts that fit one element type only, and those that fit one shape only.
-_MATRIX = frozenset(("DotOperandLayout", "AMDMFMALayout", "AMDWMMALayout"))
-_SHAPED = _MATRIX | {"DistributedLinearLayout", "PaddedSharedLayout", "SharedLinearLayout"}
+_MATRIX = frozenset(op.name for op in gluon.OPS if op.fits == "type")
+_SHAPED = _MATRIX | {op.name for op in gluon.OPS if op.fits == "shape"}
 _OPTIONS = ("num_warps", "num_stages")  # sizes that are no tile sizes
 # Calls that take a shape, which may be written out as numbers.
-_TAKE_SHAPES = frozenset(("gl.zeros", "gl.full", "gl.reshape", "gl.allocate_shared_memory"))
+_TAKE_SHAPES = frozenset(f"gl.{op.name}" for op in gluon.OPS if op.takes_shape)
+_CONVERSIONS = gluon.named(gluon.Effect.CONVERTS)
+# Buffer operations that store, with the place of the pointer among their arguments.
+_TO_BUFFERS = {
+    op.name: op.operands.index("ptr") for op in gluon.OPS if op.effect & gluon.Effect.STORES and "ptr" in op.operands
+}
 # Calls whose arguments give shapes.
 _SHAPE_CALLS = frozenset(
     "arange zeros full reshape view broadcast_to expand_dims make_tensor_descriptor make_block_ptr ones zeros_like rand"
@@ -149,10 +155,10 @@ def uses_of(function: GluonFunction) -> Uses:
     stored: set[str] = set()
     for call in calls:
         name = called(call)
-        if name == "buffer_store" and not _is_cast(call.args[0].value):
-            stored |= names(call.args[1])
-        elif name.startswith("buffer_atomic"):
-            stored |= names(call.args[0])
+        if name in _TO_BUFFERS:
+            at = _TO_BUFFERS[name]
+            if not at or not _is_cast(call.args[0].value):  # what is stored stands before where
+                stored |= names(call.args[at])
     return Uses(
         frozenset(made for call in calls if (made := layout_made(call))),
         any(_has_literal_shape(call) for call in calls),
@@ -167,7 +173,7 @@ def _has_literal_shape(call: cst.Call) -> bool:
 
 def _is_cast(value: cst.BaseExpression) -> bool:
     """`x.to(ptr.dtype.element_ty)`, perhaps converted to another layout."""
-    if called(value) == "convert_layout":
+    if called(value) in _CONVERSIONS:
         return _is_cast(value.args[0].value)  # type: ignore[attr-defined]
     return called(value) == "to" and dotted(value.args[0].value).endswith(".dtype.element_ty")  # type: ignore[attr-defined]
 

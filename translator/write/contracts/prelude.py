@@ -13,16 +13,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import libcst as cst
-import triton.language as tl
-from triton.experimental.gluon import language as gl
-from triton.language.core import constexpr
-from triton.runtime.jit import ConstexprFunction, JITFunction
 
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.gluon.function import JIT, Block, GluonFunction, Statement, definitions, parsed
 from gluonize.gluon.imports import Import
 from gluonize.gluon.walk import mapped, walk
 from gluonize.read.evaluate.host_values import HostName
+from gluonize.triton_api.gluon_language import gl
+from gluonize.triton_api.jit_functions import ConstexprFunction, JITFunction
+from gluonize.triton_api.language import constexpr, tl
 from gluonize.write.state.unit import Synthesized
 
 # Whether what two functions use by one name is the same: each launch loads its kernel anew, and gets other objects for the same text.

@@ -17,12 +17,7 @@ import libcst as cst
 from gluonize.decide.layouts.names import Layout, Variant
 from gluonize.gluon.function import GluonFunction
 from gluonize.gluon.walk import called, names, walk
-
-# What may go: it computes, and does nothing else.
-_PURE = frozenset(
-    "arange convert_layout expand_dims broadcast_to where minimum maximum full zeros cdiv to SliceLayout multiple_of "
-    "max_contiguous reshape permute trans abs".split()
-)
+from gluonize.rules.gluon import is_pure
 
 
 def without_dead_variants(function: GluonFunction, holes: Mapping[str, Layout | Variant]) -> GluonFunction:
@@ -113,8 +108,9 @@ def _is_return(s: cst.CSTNode) -> bool:
 
 
 def _pure(value: cst.BaseExpression) -> bool:
+    """Whether it computes, and does nothing else."""
     for node in walk(value):
-        if isinstance(node, cst.Call) and called(node) not in _PURE:
+        if isinstance(node, cst.Call) and not is_pure(called(node)):
             return False
         if isinstance(node, (cst.NamedExpr, cst.Await, cst.Yield, cst.Lambda)):
             return False

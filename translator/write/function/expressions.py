@@ -8,10 +8,6 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
-import triton.language as tl
-from triton.experimental.gluon import language as gl
-from triton.runtime.jit import JITCallable
-
 from gluonize.facts.desugar import Promotion
 from gluonize.facts.refusals import refuse
 from gluonize.facts.syntax import ELEMENTWISE_NODES
@@ -35,6 +31,9 @@ from gluonize.read.names.renamed import is_tritons, resolved
 from gluonize.rules.renamed import renamed
 from gluonize.trace.front.trace import ConstFact, TensorFact, TupleFact
 from gluonize.trace.model.layouts import Layout
+from gluonize.triton_api.gluon_language import gl
+from gluonize.triton_api.jit_functions import JITCallable
+from gluonize.triton_api.language import tl
 from gluonize.write.accesses import addresses
 from gluonize.write.calls import calls
 from gluonize.write.contracts import contracts

@@ -15,7 +15,8 @@ from gluonize.facts.products.products import DTYPE, ELEMENT, DotPlan
 from gluonize.facts.refusals import refuse
 from gluonize.gluon.imports import Import
 from gluonize.gluon.nodes import Named, Operand, Product, Read, Slot, beside, walk
-from gluonize.gluon.written import Does, Written, call, keyword, method, name as variable
+from gluonize.gluon.written import Does, Written, call, keyword, method
+from gluonize.gluon.written import name as variable
 from gluonize.trace.front.trace import TensorFact
 from gluonize.trace.model.elements import bits_of
 from gluonize.trace.model.layouts import Blocked, Layout, Mfma, Wmma
@@ -139,7 +140,7 @@ def _instruction(site: Site, plan: DotPlan, fa, fb, a: Written, b: Written, acc:
         if not site.facts.kernel.target.has_scaled_dots:
             raise refuse(site.facts.frame, plan.node, "dot-scaled", "no scaled matrix instruction on this target")
         module = site.record.amd(site.facts.kernel.dot_module)
-        name = "mfma_scaled" if isinstance(plan.result, Mfma) else "wmma_scaled"
+        name = f"{site.facts.kernel.target.matrix_kind}_scaled"
         formats = [SCALED_FORMAT[f.dtype] for f in (fa, fb)]
         arguments = (a, "None", f'"{formats[0]}"', b, "None", f'"{formats[1]}"', given, *pinned)
         return _product(site, plan, call(f"{module}.{name}", *arguments))
@@ -147,7 +148,7 @@ def _instruction(site: Site, plan: DotPlan, fa, fb, a: Written, b: Written, acc:
         site.record.imports.add(Import("triton.language.core", "builtin"))
         return call(added(site.facts, site.record, Synthesized("mfma_tf32", _MFMA_TF32)), a, b, given)
     module = site.record.amd(site.facts.kernel.dot_module)
-    name = "mfma" if isinstance(plan.result, Mfma) else "wmma"
+    name = site.facts.kernel.target.matrix_kind
     if filled and _tiles(site.facts, plan, 1) < _tiles(site.facts, plan, 0):
         # What is read first is held across the barriers of the other read.
         return _product(site, plan, call(f"{module}.{name}", a, keyword("acc", acc), keyword("b", b), *pinned))

@@ -115,8 +115,13 @@ def _native(writing: Writing, made: ScaledProduct, given) -> tuple[Written, Layo
     return instruction(writing, made, *sides, _accumulator(writing, made.node, given, made.result)), made.result
 
 
+def _kind(result: Layout) -> str:
+    """What the layout of a product is called."""
+    return "mma" if isinstance(result, Mfma) else "wmma"
+
+
 def instruction(writing: Writing, made: ScaledProduct, a: Side, b: Side, acc: Written) -> Written:
-    kind, function = ("mma", "mfma_scaled") if isinstance(made.result, Mfma) else ("wmma", "wmma_scaled")
+    kind, function = _kind(made.result), f"{writing.facts.kernel.target.matrix_kind}_scaled"
     writing.names.suggest(made.result, kind, 1, made.node.lineno)
     module = writing.record.amd(writing.facts.kernel.dot_module)
     formats = [f'"{fmt}"' for fmt in made.formats]
@@ -138,9 +143,9 @@ def _upcast(site: Site, node, given) -> tuple[Written, Layout]:
         return call("gl.dot_fma", *texts, acc), result
     if first == "rhs":  # keywords are evaluated first
         texts[1], acc = keyword("b", texts[1]), keyword("acc", acc)
-    site.names.suggest(result, "mma" if isinstance(result, Mfma) else "wmma", 1, node.lineno)
+    site.names.suggest(result, _kind(result), 1, node.lineno)
     module = site.record.amd(site.facts.kernel.dot_module)
-    name = "mfma" if isinstance(result, Mfma) else "wmma"
+    name = site.facts.kernel.target.matrix_kind
     return call(f"{module}.{name}", *texts, acc, *registers(site, result)), result
 
 

@@ -11,11 +11,10 @@ import ast
 import types
 from typing import TYPE_CHECKING
 
-from triton.runtime.jit import JITFunction
-
 from gluonize.gluon.names import MODULES, spelled_apart
 from gluonize.numbered import numbered
 from gluonize.read.files.source_text import SourceText, edit_function
+from gluonize.triton_api.jit_functions import JITFunction
 
 if TYPE_CHECKING:
     from gluonize.read.kernels.load import LoadedKernel

@@ -30,7 +30,6 @@ from gluonize.rules.targets import target as target_row
 
 JOBS = "gluonize.judge.device.bundles.jobs:"
 DEVICES = ("hip", "cuda", "both")
-SANITIZED_ON_AMD = ("gfx1250",)  # where Triton 3.9 has the concurrency sanitizer
 
 
 @dataclass(frozen=True)
@@ -189,7 +188,7 @@ def _add_hip(
         codes.append(replace(make_code("source", source), of="source"))
     except TranslationError as error:
         notes.append(f"the source's own code object is left out: {_said(error)}")
-    if r.target in SANITIZED_ON_AMD:
+    if target_row(r.target).sanitizes:
         try:
             built = pool.call(
                 JOBS + "compile_native", r.output, spec, r.target, r.folders, r.import_hosts, True, what="sanitizer"

@@ -25,16 +25,14 @@ def compile_native(
     with the number of tiles, of programs that go from one to another, "" of others; `per_unit`: as many are launched for a compute unit;
     `shares`: whether they share the steps of tiles.
     """
-    import triton
-    from triton.compiler import ASTSource
-    from triton.experimental.gluon._runtime import GluonASTSource
-
-    from gluonize.trace.front.offline import offline_target
     from gluonize.judge.lower.cache_folder import use_cache_folder
     from gluonize.judge.lower.compiler_errors import compiler_diagnostic
     from gluonize.judge.lower.stderr_log import captured_stderr
-    from gluonize.read.spec.compile_arguments import compile_arguments
     from gluonize.read.launches.sites.persistent import persistent_launch, with_tiles
+    from gluonize.read.spec.compile_arguments import compile_arguments
+    from gluonize.trace.front.offline import offline_target
+    from gluonize.triton_api.front_end import ASTSource, GluonASTSource
+    from gluonize.triton_api.package import triton
 
     loaded = _load(output, spec, folders, import_hosts)
     staying = persistent_launch(loaded)
@@ -90,11 +88,10 @@ def _described(compiled, kind: str, lanes: int) -> dict:
 
 def compile_cuda(ttgir: str, sanitize: bool) -> dict:
     """Re-targeted TTGIR as a cubin. Raises: Refused where the compiler takes it not, or it cannot be launched."""
-    import triton
-    from triton.backends.compiler import GPUTarget
-
     from gluonize.judge.lower.cache_folder import use_cache_folder
     from gluonize.judge.lower.stderr_log import captured_stderr, error_lines
+    from gluonize.triton_api.backend import GPUTarget
+    from gluonize.triton_api.package import triton
 
     use_cache_folder()
     ctas = parse_module(ttgir).clusters
@@ -122,14 +119,13 @@ def compile_cuda(ttgir: str, sanitize: bool) -> dict:
 
 def compile_poison(kind: str, target: str) -> dict:
     """The kernel that fills LDS with NaN, for the CUDA device or for the AMD target."""
-    import triton
-    from triton.backends.compiler import GPUTarget
-    from triton.experimental.gluon._runtime import GluonASTSource
-
-    from gluonize.rules.targets import target as target_row
     from gluonize.judge.device.bundles.poison_kernel import CHUNK_BYTES, WARPS, poison_lds
-    from gluonize.trace.front.offline import offline_target
     from gluonize.judge.lower.cache_folder import use_cache_folder
+    from gluonize.rules.targets import target as target_row
+    from gluonize.trace.front.offline import offline_target
+    from gluonize.triton_api.backend import GPUTarget
+    from gluonize.triton_api.front_end import GluonASTSource
+    from gluonize.triton_api.package import triton
 
     row = target_row(target)
     size, lanes = (CUDA_SHARED_BYTES, 32) if kind == "cubin" else (row.lds_bytes, row.warp_size)
@@ -148,8 +144,8 @@ def compile_poison(kind: str, target: str) -> dict:
 def reference(source: str, spec: LaunchSpec, target: str, folders: tuple[str, ...], import_hosts: bool):
     """The inputs of the launch and what the source makes of them."""
     from gluonize.judge.device.bundles.expected import expected_tensors
-    from gluonize.read.kernels.gluon_kernels import plain_launch
     from gluonize.judge.machine.stages import source_stage
+    from gluonize.read.kernels.gluon_kernels import plain_launch
 
     spec = replace(spec, grid=tuple(spec.grid) or (1,))
     stage = source_stage(source, spec, target, folders, import_hosts)

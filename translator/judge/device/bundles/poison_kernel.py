@@ -1,7 +1,6 @@
 """A kernel that fills all LDS of a workgroup with NaN: what an earlier kernel left there hides a missing wait."""
 
-from triton.experimental import gluon
-from triton.experimental.gluon import language as gl
+from gluonize.triton_api.gluon_language import gl, gluon
 
 CHUNK_BYTES = 4096
 WARPS = 4

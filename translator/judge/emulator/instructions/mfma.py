@@ -17,15 +17,16 @@ import numpy as np
 from gluonize.judge.emulator.instructions.fields import fields
 from gluonize.judge.emulator.instructions.lanes import FIRST_VECTOR, Lanes
 from gluonize.judge.machine.dtypes import FP4, decode, stored
+from gluonize.rules.targets import target as target_row
 
 LANES = 64
 SCALED = 32  # k of a row that have one scale
 SCALE_BYTES = 8  # of a scaled instruction, before what the others have too
 E8M0_BIAS, E8M0_NAN = 127, 255
-# Type in the name -> IR type. FP8 and BF8 have other encodings on gfx942 than on later targets.
+# Type in the name -> IR type. FP8 and BF8 have other encodings where fp8 is that of before OCP.
 TYPES = {"F16": "f16", "BF16": "bf16", "F32": "f32", "I8": "i8"}
 FLOAT8 = {"FP8": "f8E4M3FN", "BF8": "f8E5M2"}
-FNUZ = {"gfx942": {"FP8": "f8E4M3FNUZ", "BF8": "f8E5M2FNUZ"}}
+FNUZ = {"FP8": "f8E4M3FNUZ", "BF8": "f8E5M2FNUZ"}
 PACKED = "fp4"  # two in a byte
 FORMATS = {0: "f8E4M3FN", 1: "f8E5M2", 4: PACKED}  # of an operand of F8F6F4; 2 and 3 have six bits
 
@@ -95,7 +96,7 @@ def decode_product(name: str, kind: type, data: bytes, target: str) -> Product:
 
 def _types(parts: list[str], target: str) -> tuple[str, str]:
     """IR types of A and B. Raises: NotImplementedError."""
-    known = TYPES | FNUZ.get(target, FLOAT8)
+    known = TYPES | (FNUZ if target_row(target).has_fnuz_fp8 else FLOAT8)
     given = [known[part] for part in parts[2:] if part in known]
     if not given:
         raise NotImplementedError("_".join(parts))

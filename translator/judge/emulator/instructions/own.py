@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gluonize.judge.emulator.checkout import ARCHITECTURES
 from gluonize.judge.emulator.instructions import buffers, global_atomics, half_reads, mfma, swaps, transposed
 from gluonize.judge.emulator.instructions.lanes import Lanes
+from gluonize.rules.targets import target as target_row
 
 CACHES = ("GLOBAL_INV", "GLOBAL_WB", "GLOBAL_WBINV")  # which there are none of
 
@@ -26,7 +26,7 @@ def own_instruction(emulator, data: bytes, target: str) -> Own | None:
 
     Raises: NotImplementedError for one that nobody does right, and what the emulator raises for what it cannot read.
     """
-    architecture = ARCHITECTURES[target]
+    architecture = target_row(target).emulated_as
     if (found := buffers.decode(emulator, architecture, data)) is not None:
         access, size = found
         return Own(access.name, size, buffers.executor(access, architecture))

@@ -12,11 +12,10 @@ import json
 import logging
 from pathlib import Path
 
-from triton.runtime.cache import FileCacheManager
-
 from gluonize.judge.lower.cache_folder import is_own
 from gluonize.store.chosen_store import COMPILED, shared_shelf
 from gluonize.store.packed import pack, unpack
+from gluonize.triton_api.compile_cache import FileCacheManager
 
 log = logging.getLogger("gluonize")
 

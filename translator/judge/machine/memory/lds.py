@@ -299,16 +299,15 @@ class SharedMemory:
             a.reading[copy.target.index] -= 1
             copy.finish()
 
-    def close(self, program: tuple[int, ...], target: str = "") -> list[Finding]:
+    def close(self, program: tuple[int, ...], waited: bool = True) -> list[Finding]:
         """The program ends, and its shared memory goes to another one: a copy under way would read or write there.
 
-        Copies to shared memory count in vmcnt on CDNA3 and CDNA4, for which S_ENDPGM waits (instruction set documents, S_ENDPGM); the
-        counters of gfx1250 have no such promise.
+        waited: the end of a program waits for copies to shared memory (`copies_end_with_program` of a target's row).
         """
         out = []
         products = self._all_products()
         for copy in self.under_way():
-            if copy in products or (not copy.finish and (copy.idle or target != "gfx1250")):
+            if copy in products or (not copy.finish and (copy.idle or waited)):
                 continue
             kind, what = ("store", "store from") if copy.finish else ("load", "copy to")
             message = f"the asynchronous {what} {copy.target.allocation.name} is not waited for before the kernel ends"

@@ -11,17 +11,13 @@ from typing import Any
 
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.product.report.layouts.linear_map import DistributedMap, SharedMap
+from gluonize.rules.gluon import DISTRIBUTED, IDENTITY, SHARED, Layouts, class_name
 from gluonize.trace.model.layouts import Bases, Ints, in_parts, part_of
 
-DISTRIBUTED = (
-    "BlockedLayout", "SliceLayout", "DistributedLinearLayout", "DotOperandLayout", "AMDMFMALayout", "AMDWMMALayout",
-)  # fmt: skip
-SHARED = ("SwizzledSharedLayout", "PaddedSharedLayout", "SharedLinearLayout", "PartitionedSharedLayout")
-IDENTITY = "with_identity_for"  # the other constructor of padded layouts
 _NO_MAP = {
-    "AutoLayout": "it stands for whatever layout the compiler infers",
-    "CoalescedLayout": "it stands for the layout that the compiler finds for the accesses of a kernel",
-    "MBarrierLayout": "it is of one barrier, not of a tile",
+    Layouts.AUTO: "it stands for whatever layout the compiler infers",
+    Layouts.COALESCED: "it stands for the layout that the compiler finds for the accesses of a kernel",
+    Layouts.BARRIER: "it is of one barrier, not of a tile",
 }
 EXAMPLE = "gl.BlockedLayout([1, 8], [8, 8], [4, 1], [1, 0])"
 
@@ -55,13 +51,13 @@ def view_layout(text: str, shape: Ints, bits: int) -> LayoutView:
     Raises: TranslationError `layout-expression` for what is no layout, `layout-map` where Triton does not map it onto the shape.
     """
     layout = read_layout(text)
-    name = type(layout).__name__
+    name = class_name(layout)
     if name in _NO_MAP:
         raise _refused(text, f"{name} has no map of its own", _NO_MAP[name])
     try:
         placed = _placed(layout, shape, bits)
         starts = _starts(shape, _ctas(layout))
-        padded = name == "PaddedSharedLayout" or isinstance(placed, Pieces)  # Gluon has no views of these
+        padded = name == Layouts.PADDED or isinstance(placed, Pieces)  # Gluon has no views of these
         tensor = "" if padded else layout.format_tensor_view(list(shape))
         hardware = "" if padded else layout.format_hardware_view(list(shape))
     except (RuntimeError, ValueError, AssertionError, TypeError) as error:
@@ -99,8 +95,7 @@ def _value(node: ast.expr, text: str) -> Any:
 
 
 def _constructor(words: list[str], text: str) -> Any:
-    from triton.experimental.gluon import language as gl
-    from triton.experimental.gluon.language.amd import cdna5
+    from gluonize.triton_api.gluon_language import cdna5, gl
 
     name = words[-2] if words[-1] == IDENTITY and len(words) > 1 else words[-1]
     if name not in (*DISTRIBUTED, *SHARED, *_NO_MAP):
@@ -117,8 +112,8 @@ def _refused(text: str, message: str, why: str = "") -> TranslationError:
 
 
 def _placed(layout: Any, shape: Ints, bits: int) -> DistributedMap | SharedMap | Pieces:
-    name = type(layout).__name__
-    if name == "PartitionedSharedLayout":
+    name = class_name(layout)
+    if name == Layouts.PARTITIONED:
         pieces = layout.num_partitions * layout.num_groups
         dim = layout.partition_dim
         if dim >= len(shape) or shape[dim] % pieces:
@@ -129,7 +124,7 @@ def _placed(layout: Any, shape: Ints, bits: int) -> DistributedMap | SharedMap |
             raise ValueError("its pieces are partitioned again")
         return Pieces(inner, dim, layout.num_partitions, shape)
     own = part_of(shape, _ctas(layout))
-    if name == "PaddedSharedLayout":
+    if name == Layouts.PADDED:
         if tuple(layout.shape) != shape:
             raise ValueError(f"it is for a tile of {_by(tuple(layout.shape))}")
         return SharedMap(_tuples(layout.offset_bases), _tuples(layout.interval_padding_pairs), own, bits)
@@ -141,15 +136,15 @@ def _placed(layout: Any, shape: Ints, bits: int) -> DistributedMap | SharedMap |
 
 def _ctas(layout: Any) -> Bases:
     """How the CTAs of a cluster share a tile, in units of the part of one CTA; () for one CTA."""
-    name = type(layout).__name__
-    if name == "PartitionedSharedLayout":
+    name = class_name(layout)
+    if name == Layouts.PARTITIONED:
         return _ctas(layout.partition_layout)
-    if name == "SliceLayout":  # Gluon's own answer knows no linear parent
+    if name == Layouts.SLICE:  # Gluon's own answer knows no linear parent
         return tuple(basis[: layout.dim] + basis[layout.dim + 1 :] for basis in _ctas(layout.parent))
-    if name == "DistributedLinearLayout":
+    if name == Layouts.LINEAR:
         own = (*layout.reg_bases, *layout.lane_bases, *layout.warp_bases)
         return in_parts(_tuples(layout.block_bases), _tuples(own))
-    if name == "SharedLinearLayout":
+    if name == Layouts.SHARED_LINEAR:
         return in_parts(_tuples(layout.block_bases), _tuples(layout.offset_bases))
     return _tuples(layout.cga_layout)
 

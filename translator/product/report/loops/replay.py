@@ -11,6 +11,15 @@ import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from gluonize.rules.gluon import Effect, named
+
+_COPIERS = ("async_copy", "tdm")
+_COMMITS = named(Effect.COMMITS)
+_WAITS = named(Effect.WAITS, *_COPIERS)
+_FILLS = named(Effect.FILLS, *_COPIERS)
+# Of the tensor data mover every load is a group of its own.
+_OWN_WAITS, _OWN_GROUPS = named(Effect.WAITS, "tdm"), named(Effect.FILLS, "tdm")
+_READS = named(Effect.READS, "memory", "async_copy") - named(Effect.STORES)
 _OPERATORS = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -161,34 +170,33 @@ class _Follower:
         """The calls of one statement, inner ones first, which is the order in which they run."""
         for call in _in_order(s):
             name = called(call)
-            if name in ("wait_group", "async_wait") and call.args:
+            if name in _WAITS and call.args:
                 count = value_of(call.args[0], self.names)
                 if count is None:
                     raise _NotFollowed
-                self.events.append(("wait", -(-count // self.rings) if name == "async_wait" else count))
-            elif name == "commit_group":
+                self.events.append(("wait", -(-count // self.rings) if name in _OWN_WAITS else count))
+            elif name in _COMMITS:
                 self.events.append(("commit",))
             elif (slot := self._slot(call, name)) is not None:
                 self._touch(name, slot)
 
     def _touch(self, name: str, slot: int) -> None:
-        if name in ("load", "load_shared_relaxed"):
+        if name in _READS:
             self.events.append(("read", self.iteration, slot))
             return
         if name == "store":
             self.events += [("load", self.tile), ("store", self.tile, slot)]
         else:
             self.events.append(("copy", self.tile, slot))
-            if name == "async_load":  # every TDM load is a group of its own
+            if name in _OWN_GROUPS:  # every TDM load is a group of its own
                 self.events.append(("commit",))
         self.tile += 1
 
     def _slot(self, call: ast.Call, name: str) -> int | None:
         """The slot that a load, store or copy of this ring is for; None for any other call."""
-        fills = name.endswith("_to_shared") or name == "async_load"
         if name in ("load", "store") and isinstance(call.func, ast.Attribute):
             where = [call.func.value]
-        elif fills or name == "load_shared_relaxed":
+        elif name in _FILLS or name in _READS:
             where = [*call.args, *(k.value for k in call.keywords)]
         else:
             return None

@@ -12,9 +12,17 @@ from dataclasses import dataclass
 
 from gluonize.product.report.loops.hazards import hazards
 from gluonize.product.report.loops.replay import Replay, called, replay_of, value_of
+from gluonize.rules import gluon
 
-_MATRIX = ("mfma", "wmma", "mfma_scaled", "wmma_scaled", "dot", "dot_fma")
-_MEMORY = ("load", "buffer_load", "async_load")
+_MATRIX = gluon.named(gluon.Effect.MULTIPLIES)
+# Loads of tiles; what an atomic operation gives is none, and a copy that groups end is told by its ring.
+_MEMORY = frozenset(
+    op.name
+    for op in gluon.OPS
+    if op.effect & gluon.Effect.LOADS and not op.effect & gluon.Effect.STORES and "async_copy" not in op.home
+    if op.effect != gluon.ANYTHING
+)
+_ALLOCATIONS = gluon.named(gluon.Effect.ALLOCATES)
 
 
 @dataclass(frozen=True)
@@ -133,7 +141,7 @@ def _rings(function: ast.FunctionDef, values: dict[str, int]) -> tuple[Ring, ...
     out = []
     for s in ast.walk(function):
         if isinstance(s, ast.Assign) and isinstance(s.value, ast.Call) and isinstance(s.targets[0], ast.Name):
-            if called(s.value) == "allocate_shared_memory" and len(s.value.args) > 1:
+            if called(s.value) in _ALLOCATIONS and len(s.value.args) > 1:
                 shape = s.value.args[1]
                 parts = shape.elts if isinstance(shape, (ast.List, ast.Tuple)) else []
                 slots = value_of(parts[0], values) if len(parts) > 2 else None

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import io
 import keyword
-import re
 import tokenize
 from collections.abc import Mapping
 from html import escape
 
 from gluonize.product.report.review.correspondence import Correspondence
 from gluonize.product.report.review.reasons import REASONS, UNCHANGED
-from gluonize.product.report.review.rows import REMOVED, Fold, Row, folded as fold_rows, rows_of
+from gluonize.product.report.review.rows import REMOVED, Fold, Row
+from gluonize.product.report.review.rows import folded as fold_rows
+from gluonize.product.report.review.rows import rows_of
+from gluonize.rules.gluon import MODULES, Effect, named
 
 # Python source as HTML, line by line: keywords, strings, comments, numbers; names that the page explains become links.
 
-_LANGUAGE = re.compile(r"tl|gl|triton|gluon|cdna\d|rdna\d|async_copy|tdm|async_wait")
+_LANGUAGE = frozenset(("tl", "triton", *MODULES)) | named(Effect.WAITS, "tdm")
 
 
 def highlighted(text: str, links: Mapping[str, str] | None = None) -> list[str]:
@@ -49,7 +51,7 @@ def _kind(token: tokenize.TokenInfo, links: Mapping[str, str]) -> str:
         return "keyword"
     if token.string in links:
         return "link"
-    return "module" if _LANGUAGE.fullmatch(token.string) else ""
+    return "module" if token.string in _LANGUAGE else ""
 
 
 def _line(line: str, marks: list[tuple[int, int, str]], links: Mapping[str, str]) -> str:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Set
+from collections.abc import Iterable, Set
 
 from gluonize.product.report.review.units import Unit
+from gluonize.rules import gluon
+from gluonize.rules.gluon import PARTITIONS, Effect
 
 # In the order in which a reader wants them; what each is, for legends.
 REASONS = {
@@ -25,16 +27,26 @@ REASONS = {
 }
 UNCHANGED = ("same", "spelling")
 
-_LAYOUT_VALUE = re.compile(r"\bgl\.(?:amd\.\w+|\w*Layout\b|to_linear_layout)|_layouts?\(")
+
+def _any(names: Iterable[str]) -> str:
+    return rf"\.(?:{'|'.join(sorted(names))})\b"
+
+
+# What moves tiles stands in modules of its own, all of it but waits and groups.
+_MOVERS = ("async_copy", "tdm")
+_MOVES = {
+    op.name for op in gluon.OPS if set(_MOVERS) & set(op.home) and not op.effect & (Effect.WAITS | Effect.COMMITS)
+}
+_LAYOUT_VALUE = re.compile(rf"{_any(gluon.LAYOUTS)}|_layouts?\(")
 _STAGING = re.compile(
-    r"allocate_shared_memory|_to_shared|load_shared|\b\w*smem\w*\.|async_copy\.(?!wait|commit)|\btdm\.(?!async_wait)"
-    r"|make_tensor_descriptor|_smem\b|shared_memory"
+    _any(gluon.named(Effect.ALLOCATES | Effect.DESCRIBES) | _MOVES) + r"|\b\w*smem\w*\.|_smem\b|shared_memory"
 )
 _PIPELINE = re.compile(
-    r"wait_group|commit_group|async_wait|\bwait_\w+\(|NUM_BUFFERS|num_buffers|mbarrier|warp_specialize|sched_barrier"
-    r"|warp_pipeline|\bgl\.barrier\(|\b\w*ahead\b|slot\b"
+    _any(gluon.named(Effect.WAITS | Effect.COMMITS | Effect.SCHEDULES | Effect.MEETS) | {PARTITIONS})
+    + r"|\bwait_\w+\(|NUM_BUFFERS|num_buffers|mbarrier|\b\w*ahead\b|slot\b"
 )
-_GUARD = re.compile(r"gl\.static_assert\(|gl\.assume\(|add_pre_run_hook|^raise\b")
+_GUARD = re.compile(_any(gluon.named(Effect.CHECKS)) + r"\(|add_pre_run_hook|^raise\b")
+_CONVERSIONS = gluon.named(Effect.CONVERTS)
 _PIPELINE_COMMENT = re.compile(r"prologue|steady state|epilogue|commit group|in flight|drain|slot\b", re.I)
 _STAGING_COMMENT = re.compile(r"\bLDS\b|shared memory|buffer", re.I)
 
@@ -64,7 +76,7 @@ def insertion_reason(unit: Unit, following: str, in_prologue: bool) -> str:
         return "guard"
     if in_prologue:
         return "pipeline"
-    return _by_operation(text) or ("layout" if "convert_layout" in text else "rewrite")
+    return _by_operation(text) or ("layout" if any(name in text for name in _CONVERSIONS) else "rewrite")
 
 
 def change_reason(source: Unit, result: Unit, source_names: Set[str], in_prologue: bool) -> str:
@@ -97,7 +109,7 @@ class _WithoutLayouts(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        if name in ("convert_layout", "set_auto_layout") and node.args:
+        if name in _CONVERSIONS and node.args:
             return node.args[0]
         node.keywords = [k for k in node.keywords if k.arg != "layout"]
         node.args = [a for a in node.args if not _is_layout(a)]

@@ -14,16 +14,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from triton.language import core
-
 from gluonize.read.evaluate.bodies.changes import READING_BUILTINS, READING_METHODS, changes
-from gluonize.read.names.effects import CONTAINERS
 from gluonize.read.evaluate.host_objects import UserClass
 from gluonize.read.files import package as package_files
 from gluonize.read.files.modules import find_module, module_of_path, parse_file
+from gluonize.read.names.effects import CONTAINERS
 from gluonize.read.names.file_names import file_names
 from gluonize.read.names.scope import ProgramOfScope, Scope
 from gluonize.read.unresolved import Place
+from gluonize.triton_api.language import core
 
 ANY = "*"
 _MAX_FILES = 400

@@ -11,16 +11,15 @@ import ast
 from types import ModuleType
 from typing import Any
 
-from triton.language import core
-from triton.runtime.jit import JITCallable
-
 from gluonize.read.evaluate.bodies.changes import changes
-from gluonize.read.names.effects import parts
 from gluonize.read.evaluate.host_objects import UserClass, UserFunction
 from gluonize.read.evaluate.host_values import HostName
 from gluonize.read.names.bindings import Binding
+from gluonize.read.names.effects import parts
 from gluonize.read.names.scope import Frame, Scope
 from gluonize.read.unresolved import NoValue, Place, Raised, Undetermined
+from gluonize.triton_api.jit_functions import JITCallable
+from gluonize.triton_api.language import core
 
 _JIT = ("jit", "constexpr_function", "builtin", "extern", "aggregate", "autotune", "heuristics")
 

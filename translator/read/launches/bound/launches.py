@@ -12,9 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import triton.language as tl
-from triton.runtime.jit import JITCallable
-
 from gluonize.diagnostics import TranslationError
 from gluonize.read.evaluate.spec_values import encode_value
 from gluonize.read.kernels.load import load_kernel
@@ -29,6 +26,8 @@ from gluonize.read.launches.derive.proposal.propose import DEFAULT_OPTIONS
 from gluonize.read.launches.derive.supposed import SUPPOSITIONS, Supposition, supposed_now, supposing
 from gluonize.read.spec.launch import AMD_OPTIONS, type_problem
 from gluonize.read.unresolved import NoValue
+from gluonize.triton_api.jit_functions import JITCallable
+from gluonize.triton_api.language import tl
 
 # Launch sites of one kernel that are looked at, ways in which one is reached, and callers of callers.
 _SITES, _WAYS, _LEVELS = 16, 8, 3

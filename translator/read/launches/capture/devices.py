@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from triton.backends.compiler import GPUTarget
-
 from gluonize.read.kernels.gluon_kernels import target_of_text
-from gluonize.rules.targets import TARGETS
+from gluonize.rules.targets import TARGETS, Target
+from gluonize.triton_api.backend import GPUTarget
 
 
 @dataclass(frozen=True)
@@ -44,39 +43,33 @@ class Device:
         }  # fmt: skip
 
 
-def _amd(name: str, capability: tuple[int, int]) -> Device:
-    row = TARGETS[name]
+def _amd(row: Target) -> Device:
     units = row.compute_units or _UNITS  # nobody has said how many the newest one has
-    return Device(GPUTarget("hip", name, row.warp_size), "gluonize", capability, units, row.lds_bytes, 2048)
+    return Device(GPUTarget("hip", row.name, row.warp_size), "gluonize", row.capability, units, row.lds_bytes, 2048)
 
 
 _UNITS = 256
-# Of AMD's GPUs torch tells the digits of their names as a capability. Of NVIDIA's, here A100, H100, B200 and B300, "CUDA C++
+# Of NVIDIA's, here A100, H100, B200 and B300, "CUDA C++
 # Programming Guide", Technical Specifications per Compute Capability, says the bytes of a thread block.
-_DEVICES = {
-    "gfx942": _amd("gfx942", (9, 4)),
-    "gfx950": _amd("gfx950", (9, 5)),
-    "gfx1250": _amd("gfx1250", (12, 5)),
-    "gfx1100": _amd("gfx1100", (11, 0)),
-    "gfx1201": _amd("gfx1201", (12, 0)),
+_NVIDIA = {
     "80": Device(GPUTarget("cuda", 80, 32), "NVIDIA A100", (8, 0), 108, 163 << 10, 2048),
     "90": Device(GPUTarget("cuda", 90, 32), "NVIDIA H100", (9, 0), 132, 227 << 10, 2048),
     "100": Device(GPUTarget("cuda", 100, 32), "NVIDIA B200", (10, 0), 148, 227 << 10, 2048),
     "103": Device(GPUTarget("cuda", 103, 32), "NVIDIA B300", (10, 3), 148, 227 << 10, 2048),
 }
-USUAL = _DEVICES["gfx942"]
+USUAL = _amd(next(iter(TARGETS.values())))
 
 
 def device_of(target: str) -> Device | None:
     """The device of a target, `sm_90`, `cuda:90`, `gfx950`, `hip:gfx950`; None for one that no program is told of."""
     for prefix in ("sm_", "cuda:", "hip:"):
         target = target.removeprefix(prefix)
-    return _DEVICES.get(target)
+    return _amd(TARGETS[target]) if target in TARGETS else _NVIDIA.get(target)
 
 
 def known_devices() -> list[str]:
     """The targets that `device_of` knows, as `--from` spells them."""
-    return [device.word for device in _DEVICES.values()]
+    return [*TARGETS, *(device.word for device in _NVIDIA.values())]
 
 
 def target_of_files(words: Iterable[str]) -> str:

@@ -18,23 +18,22 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-import triton
-from triton.backends.compiler import GPUTarget
-from triton.compiler import make_backend
-from triton.experimental.gluon.amd import cdna5
-from triton.experimental.gluon.nvidia import hopper
-from triton.language import core
-from triton.runtime import Autotuner, driver
-from triton.runtime.interpreter import InterpretedFunction
-from triton.runtime.jit import JITFunction, create_function_from_signature
-from triton.tools.tensor_descriptor import TensorDescriptor
-
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.read.evaluate.spec_values import encode_value
 from gluonize.read.kernels.gluon_kernels import target_of_text
 from gluonize.read.launches.capture.devices import USUAL, Device, device_of
 from gluonize.read.launches.capture.tensors import TensorArgument, tensor_argument
 from gluonize.read.spec.launch import LaunchSpec, compiled_as
+from gluonize.triton_api.backend import GPUTarget, driver, make_backend
+from gluonize.triton_api.host_tensors import TensorDescriptor, cdna5, hopper
+from gluonize.triton_api.jit_functions import (
+    Autotuner,
+    InterpretedFunction,
+    JITFunction,
+    create_function_from_signature,
+)
+from gluonize.triton_api.language import core
+from gluonize.triton_api.package import triton
 
 # Where the aggregates of a program come from: `{"$class": "file.py:Name"}`, or `{"$call": "file.py:Maker", "args": [8]}`.
 #

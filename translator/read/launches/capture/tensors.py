@@ -30,7 +30,7 @@ class TensorArgument:
 
     @property
     def dtype(self) -> Any:
-        import triton.language as tl
+        from gluonize.triton_api.language import tl
 
         return tl.str_to_ty(TYPES[self.name].replace("i1", "u1") if self.name == "bool" else TYPES[self.name], None)
 

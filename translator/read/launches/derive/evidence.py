@@ -8,8 +8,6 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-import triton
-
 from gluonize.read.evaluate.host_objects import UserFunction
 from gluonize.read.evaluate.program import Program
 from gluonize.read.kernels.load import LoadedKernel
@@ -23,6 +21,7 @@ from gluonize.read.launches.derive.kernel.origins import Flow, trace_origins
 from gluonize.read.launches.derive.kernel.roles import is_flag
 from gluonize.read.launches.derive.kernel.uses import Uses, read_uses
 from gluonize.read.names.scope import Scope
+from gluonize.triton_api.package import triton
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import triton
-
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.read.evaluate.host_values import HostName
 from gluonize.read.evaluate.spec_values import encode_value
@@ -30,6 +28,7 @@ from gluonize.read.launches.sites.site import launch_sites
 from gluonize.read.names.scope import Scope
 from gluonize.read.spec.launch import AMD_OPTIONS, LaunchSpec, type_problem
 from gluonize.read.unresolved import NoValue
+from gluonize.triton_api.package import triton
 
 # What Triton's AMD backend takes when a launch says nothing (HIPOptions in triton/backends/amd/compiler.py).
 DEFAULT_OPTIONS = {"num_warps": 4, "num_stages": 2}

@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-import triton
-
 from gluonize.read.evaluate.program import Program
 from gluonize.read.kernels.load import LoadedKernel
 from gluonize.read.launches.derive.host.heuristics import heuristic_tables
 from gluonize.read.names.scope import Scope
 from gluonize.read.unresolved import NoValue
+from gluonize.triton_api.package import triton
 
 
 def autotune_configs(loaded: LoadedKernel, program: Program, home: Scope) -> tuple[list[triton.Config], list[str]]:

@@ -8,10 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-import triton.language as tl
-
 from gluonize.read.launches.derive.kernel.origins import INDEX, Flow, JitSource, Origins, expressions
 from gluonize.read.launches.sites.pointers import ADDRESS_CALLS, DESCRIPTOR_METHODS, POINTER_MAKERS
+from gluonize.triton_api.language import tl
 
 Guards = tuple[tuple[ast.expr, bool], ...]
 # Functions of floating-point numbers (`tl.math`, `libdevice`); their operands are no integers.

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import triton
-
 from gluonize.read.evaluate.host_objects import UserFunction
 from gluonize.read.launches.derive.evidence import Evidence
 from gluonize.read.launches.derive.host.model import Descriptor, Method, Model, as_number
 from gluonize.read.launches.derive.host.run import HostRun
 from gluonize.read.launches.derive.proposal.guess import Guess
 from gluonize.read.spec.descriptors import descriptor_type
+from gluonize.triton_api.package import triton
 
 
 def with_sizes(made: Descriptor, passed: Mapping[str, Any], arguments: Mapping[str, Guess]) -> Descriptor:

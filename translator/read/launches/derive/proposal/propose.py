@@ -7,10 +7,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import triton
-import triton.language as tl
-from triton.runtime.jit import JITCallable
-
 from gluonize.read.evaluate.host_objects import UserFunction
 from gluonize.read.evaluate.host_values import HostName
 from gluonize.read.evaluate.spec_values import decode_value, value_problem
@@ -37,6 +33,9 @@ from gluonize.read.launches.derive.proposal.values import constant_by_comparison
 from gluonize.read.launches.derive.supposed import other_sizes
 from gluonize.read.spec.launch import AMD_OPTIONS, type_problem
 from gluonize.read.unresolved import NoValue
+from gluonize.triton_api.jit_functions import JITCallable
+from gluonize.triton_api.language import tl
+from gluonize.triton_api.package import triton
 
 # What Triton's AMD backend takes when a launch says nothing (HIPOptions in triton/backends/amd/compiler.py).
 DEFAULT_OPTIONS = {"num_warps": 4, "num_stages": 2}

@@ -9,9 +9,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-import triton
-import triton.language as tl
-
 from gluonize.diagnostics import TranslationError
 from gluonize.read.launches.derive.evidence import Evidence
 from gluonize.read.launches.derive.kernel.element_types import FORMATS, HALF
@@ -19,6 +16,8 @@ from gluonize.read.launches.derive.kernel.origins import JitSource, Origin
 from gluonize.read.launches.derive.proposal.guess import Guess, Proposal
 from gluonize.read.launches.derive.proposal.values import number_by_use
 from gluonize.read.launches.derive.proposal.verdict import Judge, Verdict
+from gluonize.triton_api.language import tl
+from gluonize.triton_api.package import triton
 
 # Questions to the judge for one launch, and how many changes are tried at one place.
 BUDGET = 48

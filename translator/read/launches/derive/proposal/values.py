@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import triton.language as tl
-
 from gluonize.read.launches.derive.evidence import Evidence
 from gluonize.read.launches.derive.kernel.roles import is_dtype, is_flag, is_float, is_multiple, is_tile, size_role
 from gluonize.read.launches.derive.proposal.guess import Guess
+from gluonize.triton_api.language import tl
 
 # A tile of one dimension covers a row; those of several, and of a dot, are small enough for registers and LDS together.
 _ROW_TILE, _TILE, _DOT_TILE, _DOT_DEPTH = 1024, 32, 64, 32

@@ -1,0 +1,41 @@
+"""What one Triton does another way than the next, where a name alone does not say it. Each function asks what is there, not which version."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from gluonize.triton_api.front_end import code_generator
+
+
+class CodeGenerator(code_generator.CodeGenerator):
+    """Triton's code generator, which says whether it visits the body of a loop only to find what the loop carries.
+
+    From Triton 3.9 on it counts that itself, and visits no inner loop again on the way.
+    """
+
+    _loop_carry_discovery_depth = 0
+
+    @property
+    def discovers(self) -> bool:
+        """Whether what is visited now is thrown away."""
+        return self._loop_carry_discovery_depth > 0
+
+    def _find_carries(self, *args: Any, **kwargs: Any) -> Any:
+        counted = hasattr(super(), "_discovering_loop_carries")
+        with contextlib.nullcontext() if counted else self._counting():
+            return super()._find_carries(*args, **kwargs)
+
+    @contextlib.contextmanager
+    def _counting(self) -> Iterator[None]:
+        self._loop_carry_discovery_depth += 1
+        try:
+            yield
+        finally:
+            self._loop_carry_discovery_depth -= 1
+
+
+def base_arch(options: Any) -> str:
+    """The architecture of AMD options without a suffix; Triton 3.8 knows none with one."""
+    return getattr(options, "base_arch", options.arch)
