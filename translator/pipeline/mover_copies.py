@@ -10,12 +10,13 @@ import functools
 
 from translator.facts import callees
 from translator.facts.function import FunctionFacts
+from translator.facts.made_descriptors import origin_of
 from translator.facts.polynomials import INDEX, Polynomial, add
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.pipeline.loop import NOWHERE, PipelinedLoop, Ring
 from translator.pipeline.strided_tiles import Axis, StridedTile
 from translator.pipeline.tensor_tiles import DescriptorTile
-from translator.rewrite import descriptors, tdm
+from translator.rewrite import tdm
 from translator.rewrite.accesses import STREAMED, streams_load
 from translator.gluon.written import Written, binary, grouped, literal, method, negative, operand, times, total
 from translator.rewrite.unit import Record
@@ -38,7 +39,7 @@ def copy(writing: Writing, loop: PipelinedLoop, ring: Ring, slot: str, target: s
     tile = ring.load.tile
     barrier = loop.ready_of(ring, slot)
     if isinstance(tile, DescriptorTile):
-        tdm.check_offsets(facts, writing.record, descriptors.origin_of(facts, tile.owner), list(tile.offsets))
+        tdm.check_offsets(facts, writing.record, origin_of(facts, tile.owner), list(tile.offsets))
         name, offsets = _place(facts, writing.emit, ring, tile)
     else:
         name, offsets = _position(ring, tile), [

@@ -21,6 +21,7 @@ from translator.facts.loop_range import (
     trips_of,
     varies,
 )
+from translator.facts.made_descriptors import origin_of
 from translator.facts.span import constant_span, known_trips
 from translator.facts.webs import Definition
 from translator.memory.staging import Staged
@@ -192,8 +193,8 @@ def _fetch(
     if any(s.copy == "registers" for s in theirs) and (
         moved := [c for c in staged if _by_data_mover(facts, decided, c)]
     ):
-        origin = descriptors.origin_of(facts, callees.callee_of(facts, moved[0]).owner)
-        raise tdm.keep_plain(facts, origin, "another load of its loop goes through registers")
+        origin = origin_of(facts, callees.callee_of(facts, moved[0]).owner)
+        raise tdm.keep_plain(origin, "another load of its loop goes through registers")
     fetched, copies, buffers = one_way(theirs, by_tile, _mixes(facts, decided, loop))
     if fitting(facts, zip(staged, fetched), buffers) < min(2, buffers):
         fetched, copies, buffers = one_way(theirs, by_tile, False)
@@ -250,7 +251,7 @@ def _by_data_mover(facts: FunctionFacts, decided: Decided, call: ast.Call) -> bo
     """Whether a load is one of a descriptor of the tensor data mover."""
     owner = callees.callee_of(facts, call).owner
     described = owner is not None and callees.is_descriptor(facts.fact(owner))
-    return described and tdm.uses_data_mover(facts, decided, descriptors.origin_of(facts, owner))
+    return described and tdm.uses_data_mover(facts, decided, origin_of(facts, owner))
 
 
 def _plain(facts: FunctionFacts, decided: Decided, loop: ast.For) -> bool:
@@ -317,7 +318,7 @@ def _descriptor_load(
     bounds = descriptors.bounds_of(facts, owner)
     name = _name(statement, call, {"pointer": owner})
     plain = isinstance(offsets, (ast.List, ast.Tuple))
-    if tdm.uses_data_mover(facts, decided, descriptors.origin_of(facts, owner)):
+    if tdm.uses_data_mover(facts, decided, origin_of(facts, owner)):
         if not plain or not isinstance(owner, ast.Name) or tail.varies(owner):
             raise NotAhead(f"the descriptor load in line {call.lineno} is not a plain tile")
         covered = len(bounds) == len(offsets.elts) and any(map(tail.ends, offsets.elts, bounds))

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from translator.facts import callees
 from translator.facts.function import FunctionFacts
+from translator.facts.made_descriptors import origin_of
 from translator.memory.staging import Staged
 from translator.pipeline import lds_room
 from translator.pipeline.copy_width import source_layout, wide_enough
@@ -72,7 +73,7 @@ def fetched_as(facts: FunctionFacts, decided: Decided, call: ast.Call) -> Staged
     """How Triton stages a load, but for tiles of descriptors that are bounds-masked accesses here and of the tensor data
     mover there: they are copied, or go through registers where a row may start between two of the narrowest copies."""
     staged, callee = staged_of(facts, call), callees.callee_of(facts, call)
-    if staged.copy != "tensor" or tdm.uses_data_mover(facts, decided, descriptors.origin_of(facts, callee.owner)):
+    if staged.copy != "tensor" or tdm.uses_data_mover(facts, decided, origin_of(facts, callee.owner)):
         return staged
     offsets = callees.bind(call, callee).get("offsets")
     if isinstance(offsets, (ast.List, ast.Tuple)) and wide_enough(facts, callee.owner, offsets.elts):

@@ -12,6 +12,7 @@ import ast
 
 from translator.rewrite.writing import Writing
 from translator.facts.function import FunctionFacts
+from translator.facts.made_descriptors import Origin
 from translator.rewrite import descriptors, tdm
 from translator.facts.callees import is_descriptor
 from translator.source.compile_arguments import descriptor_tuple
@@ -29,7 +30,7 @@ def take_tuples(writing: Writing) -> list[str]:
         if not is_descriptor(fact):
             continue
         writing.record.descriptor_tuples.add(argument.arg)
-        if tdm.uses_data_mover(facts, writing.decided, argument):
+        if tdm.uses_data_mover(facts, writing.decided, Origin(facts, argument)):
             name = descriptors.stem(argument.arg)
             lines.append(
                 tdm.argument_text(
