@@ -19,11 +19,12 @@ from translator.diagnostics import Diagnostic, TranslationError
 from translator.facts.given_launches import given_numbers
 from translator.facts.reading import read_function
 from translator.frontend.launch_options import check_options
+from translator.frontend.trace import Trace
 from translator.general.trials import Tools
 from translator.general.general_versions import general_versions, tried_launches
 from translator.kernel import kernel_facts, rewrite_kernel
 from translator.layout.lds_partitions import with_spread_products
-from translator.memory.traced_launch import TracedLaunch, trace_launch
+from translator.memory.traced_launch import TracedLaunch, read_trace, trace_launch
 from translator.pipeline.inline import inline_tile_loads
 from translator.pipeline.peel import peel_masks
 from translator.pipeline.pipelined import PipelinedFunction
@@ -342,7 +343,10 @@ def _traced(loaded: LoadedKernel, spec: LaunchSpec, request: TranslateRequest, c
     def trace(fn: Any, launch: LaunchSpec = spec) -> TracedLaunch:
         return trace_launch(fn, launch, request.target, loaded.load_jit, not request.general)
 
-    traced = inline_tile_loads(trace(loaded.fn), trace)
+    def read(fn: Any) -> Trace:
+        return read_trace(fn, spec, request.target, loaded.load_jit)
+
+    traced = inline_tile_loads(trace(loaded.fn), trace, read)
     if programs_per_unit(chosen):
         facts = read_function(kernel_facts(traced), traced.trace.frames[0])
         return share_steps(traced, facts, chosen, request, trace)

@@ -10,7 +10,7 @@ from test_plan import HEAD
 
 from translator.facts.reading import read_function
 from translator.kernel import kernel_facts
-from translator.memory.traced_launch import trace_launch
+from translator.memory.traced_launch import read_trace, trace_launch
 from translator.pipeline.inline import inline_tile_loads
 from translator.pipeline.pipelined import PipelinedFunction
 from translator.pipeline.plan import PipelinePlan
@@ -103,7 +103,9 @@ def loads(body: str, folder: Path, promised: str = "DS"):
     options = {"num_warps": 4, "num_stages": 2}
     spec = LaunchSpec("t", "kernel", str(path), signature, {"BLOCK": 64}, attrs, options)
     traced = trace_launch(load_for_launch(spec).fn, spec, "gfx1250")
-    launch = inline_tile_loads(traced, lambda fn: trace_launch(fn, spec, "gfx1250"))
+    launch = inline_tile_loads(
+        traced, lambda fn: trace_launch(fn, spec, "gfx1250"), lambda fn: read_trace(fn, spec, "gfx1250")
+    )
     kernel = kernel_facts(launch)
     rewriter = PipelinedFunction(Unit(kernel), read_function(kernel, launch.trace.frames[0]))
     rewriter.rewrite()

@@ -12,6 +12,8 @@ after:  `if not EVEN: a = tl.load(ptrs, mask) else: a = tl.load(ptrs)`
 from __future__ import annotations
 
 import ast
+import copy
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -19,69 +21,139 @@ from typing import Any
 from triton.compiler.errors import CompilationError
 from triton.runtime.jit import JITFunction
 
-from translator.frontend.trace import ConstFact, Frame, TensorFact
+from translator.frontend.trace import ConstFact, Frame, TensorFact, Trace, Visit
 from translator.numbered import numbered
-from translator.facts.source_text import SourceText, edited_copy, replace_spans
+from translator.facts.source_text import Edit, SourceText, edited_copy, replace_spans
 from translator.facts.syntax import unparsed
 from translator.gluon.written import Written, closed, form_of, literal, name as variable, operand
 from translator.pipeline.inlined_lines import is_arithmetic, lines_of, unread_assignments
+from translator.source.moved_lines import file_line
 from translator.source.string_lines import inside_strings
 
-MAX_DEPTH = 4
+MAX_ROUNDS = 8
+Place = tuple[str, int]  # a line of a file
 
 
 class _CannotInline(Exception):
     pass
 
 
-def inlined_kernel(launch: Any) -> Any | None:
-    """A copy of the kernel with such helpers in place of their calls; None when there are none (or none that fit)."""
-    frame: Frame = launch.trace.frames[0]
-    calling = {path[0] for path in launch.staging if len(path) > 1}
-    if not calling:
+def inlined_kernel(trace: Trace, staged: frozenset[Place]) -> Any | None:
+    """A copy of the kernel with such helpers in place of their calls, in it and in the helpers that it calls; None when there are
+    none (or none that fit). staged: the loads that Triton fetches ahead."""
+    calling = _calling(trace, staged)
+    frames: dict[int, list[Frame]] = {}
+    for frame in trace.frames:
+        frames.setdefault(id(frame.fn), []).append(frame)
+    kernel = trace.frames[0].fn
+    edited: dict[int, Any] = {}
+    for own in frames.values():
+        source = SourceText(own[0].fn.src)
+        if edits := _edits(trace, own, source, calling, own[0].fn is kernel):
+            edited[id(own[0].fn)] = edited_copy(own[0].fn, source, edits)
+    if not edited:
         return None
-    source = SourceText(frame.fn.src)
-    tree = ast.parse(frame.fn.src).body[0]
-    edits: list[tuple[int, int, str]] = []
+    if edited.keys() != {id(kernel)}:
+        for own in frames.values():  # who calls a copy is a copy too
+            edited.setdefault(id(own[0].fn), copy.copy(own[0].fn))
+        for fn in edited.values():
+            fn.__globals__ = {name: edited.get(id(value), value) for name, value in fn.__globals__.items()}
+    return edited[id(kernel)]
+
+
+def _edits(trace: Trace, frames: list[Frame], source: SourceText, calling: set[int], kernel: bool) -> list[Edit]:
+    """The edits that put helpers in place of their calls in one function, in all of its specializations alike."""
+    fn = frames[0].fn
+    if not isinstance(fn, JITFunction) or not any(ident in calling for frame in frames for ident in frame.calls):
+        return []
+    tree = ast.parse(fn.src).body[0]
+    edits: list[Edit] = []
+    names = _names(tree) | {a.arg for a in ast.walk(tree) if isinstance(a, ast.arg)}
     blocks = [(loop.body, True) for loop in ast.walk(tree) if isinstance(loop, ast.For)]
-    for block, looped in [*blocks, (tree.body, False)]:
-        for statement in _reached(frame, block):
+    for block, looped in [*blocks, *([(tree.body, False)] if kernel else [])]:
+        known = set(names)  # what one loop calls its variables, another one may
+        for statement in dict.fromkeys(s for frame in frames for s in _reached(frame, block, not looped)):
             call = getattr(statement, "value", None)
             if not isinstance(statement, (ast.Assign, ast.Expr)) or not isinstance(call, ast.Call):
                 continue
-            visits = frame.visits.get((type(call).__name__, *_position(call)), [])
-            if len(visits) != 1 or visits[0].ident not in calling or visits[0].ident not in frame.calls:
+            reached = [(frame, helper) for frame in frames for helper in _helpers(trace, frame, call)]
+            if not reached or not any(ident in calling for _, (ident, _) in reached):
                 continue
-            helper = launch.trace.by_name[frame.calls[visits[0].ident]]
-            if not looped and (edits or not _takes_pointers(helper)):
+            if not looped and (edits or not _takes_pointers(reached[0][1][1])):
                 continue  # one at a time: what it calls its variables counts for the next one
+            ended = set() if looped else _ended(tree, statement)
             try:
-                lines = _body(
-                    source, tree, frame, statement, call, helper, set() if looped else _ended(tree, statement)
-                )
+                texts = {
+                    tuple(_body(source, tree, frame, statement, call, helper, ended, known))
+                    for frame, (_, helper) in reached
+                }
             except _CannotInline:
                 continue
+            if len(texts) > 1 or any(len(_visits(frame, call)) > 1 for frame, _ in reached):
+                continue
+            lines = texts.pop()
+            known |= {n.id for s in ast.parse("\n".join(lines)).body for n in ast.walk(s) if isinstance(n, ast.Name)}
             indent = source.indent(statement)
             text = ("\n").join(indent + line if line.strip() else "" for line in lines)
             start, end = source.span(statement)
             edits.append((start - len(indent), end, text))
-    return edited_copy(frame.fn, source, edits) if edits else None
+    return edits
 
 
-def inline_tile_loads(launch: Any, retrace: Callable[[Any], Any]) -> Any:
+def _visits(frame: Frame, node: ast.AST) -> list[Visit]:
+    return frame.visits.get((type(node).__name__, *_position(node)), [])
+
+
+def _helpers(trace: Trace, frame: Frame, call: ast.Call) -> list[tuple[int, Frame]]:
+    """The call's visits in a specialization, each with the specialization of the helper that it reached."""
+    return [(v.ident, trace.by_name[frame.calls[v.ident]]) for v in _visits(frame, call) if v.ident in frame.calls]
+
+
+def inline_tile_loads(launch: Any, retrace: Callable[[Any], Any], read: Callable[[Any], Trace]) -> Any:
     """`launch`, traced again with helpers inlined for as long as that puts more loads into their loops.
 
     Where Triton does not take a helper's statements in place of the call (a variable of another type, say), the call stays.
+    read: the trace of a function alone, which is all that the steps in between take.
     """
-    for _ in range(MAX_DEPTH):
-        fn = inlined_kernel(launch)
+    staged, trace, inlined = _staged(launch), launch.trace, None
+    for _ in range(MAX_ROUNDS if staged else 0):
+        fn = inlined_kernel(trace, staged)
         if fn is None:
             break
         try:
-            launch = retrace(fn)
+            trace, inlined = read(fn), fn
         except CompilationError:
             break
-    return launch
+    return retrace(inlined) if inlined is not None else launch
+
+
+def _staged(launch: Any) -> frozenset[Place]:
+    """Where the loads stand that Triton fetches ahead and a helper makes, and the calls by which it comes to them: their lines are
+    those of a helper's statements in their place."""
+    idents = {ident for path in launch.staging if len(path) > 1 for ident in path}
+    return frozenset(
+        _place(frame, key)
+        for frame in (launch.trace.frames if idents else ())
+        for key, visits in frame.visits.items()
+        if any(v.ident in idents for v in visits)
+    )
+
+
+def _place(frame: Frame, key: tuple) -> Place:
+    """The file and the line of what a function's visits are of."""
+    return frame.fn.file_name, file_line(frame.fn, key[1])
+
+
+def _calling(trace: Trace, staged: frozenset[Place]) -> set[int]:
+    """The visits of the calls that reach a load of `staged` in a helper."""
+
+    @functools.cache
+    def reaches(name: str) -> bool:
+        frame = trace.by_name[name]
+        here = any(key[0] == "Call" and _place(frame, key) in staged for key in frame.visits)
+        return here or any(reaches(callee) for callee in frame.calls.values())
+
+    return {ident for frame in trace.frames for ident, callee in frame.calls.items() if reaches(callee)}
 
 
 def _position(node: ast.AST) -> tuple[int, int, int, int]:
@@ -103,9 +175,17 @@ def _ended(kernel: ast.AST, statement: ast.stmt) -> set[str]:
 
 
 def _body(
-    source: SourceText, kernel: ast.AST, frame: Frame, statement, call: ast.Call, helper: Frame, ended: set[str]
+    source: SourceText,
+    kernel: ast.AST,
+    frame: Frame,
+    statement: ast.stmt,
+    call: ast.Call,
+    helper: Frame,
+    ended: set[str],
+    names: set[str],
 ) -> list[str]:
-    """The lines that replace `statement`, without its indentation. ended: variables of the caller that may be overwritten."""
+    """The lines that replace `statement`, without its indentation. ended: variables of the caller that may be overwritten; names:
+    all that it uses."""
     fn = helper.fn
     if not isinstance(fn, JITFunction) or fn.noinline:
         raise _CannotInline
@@ -122,18 +202,15 @@ def _body(
     if not body or any(isinstance(n, (ast.Return, ast.Global, ast.FunctionDef)) and n not in leaves for n in inner):
         raise _CannotInline
     arguments = _arguments(source, tree, call, helper)
-    names = {n.id for n in ast.walk(kernel) if isinstance(n, ast.Name)} | {
-        a.arg for a in ast.walk(kernel) if isinstance(a, ast.arg)
-    }
     stored = {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     targets = _targets(statement)
     local = stored - set(arguments)
-    if local & (names - set(targets) - ended):
-        raise _CannotInline
+    own = _own_names(local, returned, leaves, targets, arguments, names - set(targets) - ended)
     constants = {a.arg: _annotation(a, fn, frame.fn) for a in tree.args.args}
     around = _Around(names, stored, frozenset(targets), ended)
     statements = [*body, *([returned] if returned else [])]
     before, renamed = _parameters(arguments, constants, helper, statements, around)
+    renamed |= own
     edits = [
         (*text.span(n), renamed[n.id] if _stands_alone(parent, n) else operand(renamed[n.id]))
         for s in statements
@@ -159,6 +236,28 @@ def _body(
     lines = lines_of(changed, body, helper, _after_header(text, tree), decided, unread)
     results = [] if leaves else _results(text, edits, statement, returned, targets)
     return comment + before + lines + results
+
+
+def _own_names(
+    local: set[str],
+    returned: ast.Return | None,
+    leaves: list[ast.Return],
+    targets: list[str],
+    arguments: dict,
+    taken: set[str],
+) -> dict[str, Written]:
+    """What the helper's variables are called where they may not keep their names: what it returns as the target of the call, others as
+    belonging to it."""
+    value = returned.value if returned is not None and not leaves else None
+    given = {name for _, node in arguments.values() for name in _names(node)}
+    out: dict[str, Written] = {}
+    if isinstance(value, ast.Name) and value.id in local and len(targets) == 1 and targets[0] not in given | local:
+        out[value.id] = variable(targets[0])
+    for name in sorted((local & taken) - out.keys()):
+        known = taken | local | given | {*arguments}
+        own = f"{targets[0]}_{name}" if len(targets) == 1 else f"{name}_inside"
+        out[name] = variable(numbered(own, known.__contains__))
+    return out
 
 
 @dataclass(frozen=True)
@@ -219,11 +318,13 @@ def _inside(name: str, around: _Around, arguments: Iterable[str]) -> Written:
     return variable(numbered(f"{name}_inside", {*around.names, *around.stored, *arguments}.__contains__))
 
 
-def _reached(frame: Frame, statements: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements of a block, and of those that conditions decided at compile time choose in it."""
+def _reached(frame: Frame, statements: list[ast.stmt], either: bool = False) -> Iterator[ast.stmt]:
+    """Statements of a block, and of those that conditions decided at compile time choose in it; either: also of both sides of others."""
     for s in statements:
         if isinstance(s, ast.If) and isinstance(fact := frame.fact(s.test), ConstFact):
-            yield from _reached(frame, s.body if fact.value else s.orelse)
+            yield from _reached(frame, s.body if fact.value else s.orelse, either)
+        elif isinstance(s, ast.If) and either:
+            yield from _reached(frame, [*s.body, *s.orelse], either)
         else:
             yield s
 

@@ -64,6 +64,21 @@ def lines_of(
         if branch:
             out += lines_of(text, branch, frame, first_line(text, branch[0].lineno) - 1, literal, unread)
         elif branch is None and s not in unread:
-            out += [dedented(line, column) for line in text[s.lineno - 1 : s.end_lineno]]
+            out += _lines(text, s, frame, literal, unread)
         after = s.end_lineno or s.lineno
     return out
+
+
+def _lines(text: list[str], s: ast.stmt, frame: Frame, literal: set[str], unread: set[ast.stmt]) -> list[str]:
+    """The lines of one statement, dedented; of a loop with its branches resolved."""
+    end = s.end_lineno or s.lineno
+    if isinstance(s, (ast.For, ast.While)) and not s.orelse and s.body[0].lineno > s.lineno:
+        start = first_line(text, s.body[0].lineno, s.lineno) - 1
+        inner = lines_of(text, s.body, frame, start, literal, unread) or ["pass"]
+        pad = " " * (s.body[0].col_offset - s.col_offset)
+        header = [dedented(line, s.col_offset) for line in text[s.lineno - 1 : start]]
+        return header + [pad + line if line.strip() else line for line in inner]
+    lines = [dedented(line, s.col_offset) for line in text[s.lineno - 1 : end]]
+    if isinstance(s, ast.If) and lines[0].startswith("elif "):  # of a chain whose first condition was resolved
+        lines[0] = lines[0].removeprefix("el")
+    return lines

@@ -15,6 +15,7 @@ from triton.runtime.jit import JITCallable
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.gluon.tree import ElementType
 from translator.rewrite import addresses, calls, contracts, descriptors, invariant, lds_operands
+from translator.facts import callees
 from translator.facts.desugar import Promotion
 from translator.rewrite.demand_walk import DemandWalk
 from translator.rewrite.import_lines import TRITON_LANGUAGE
@@ -247,6 +248,8 @@ class Expressions(DemandWalk):
         base = node.value
         if (spelled := descriptors.attribute(self.facts, self.unit.decided, self.emit, node)) is not None:
             return spelled
+        if (typed := callees.element_type_of(self.facts, node)) is not None:
+            return self.site.hole(ElementType(typed.id))
         if node.attr in ("dtype", "shape") and isinstance(base, ast.Name) and base in self.facts.webs.of_use:
             if self.facts.tensor(base) is not None and self.state(self.facts.webs.of_use[base]).split is None:
                 # The same in all its layouts: none is asked for.
