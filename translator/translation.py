@@ -83,7 +83,8 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
         versions.append(version)
         traces.append(traced)
         notes += [n for n in (note, *loaded.notes) if n and n not in notes]
-        outcomes.append(LaunchOutcome(spec, "translated", (), tuple(emitted.record.choices), assumptions(emitted)))
+        said = tuple(emitted.record.choices), assumptions(emitted), tuple(emitted.record.kept_loops)
+        outcomes.append(LaunchOutcome(spec, "translated", (), *said))
     notes += [
         f"{o.spec.id} is passed over: {o.diagnostics[0].message}"
         for o in outcomes

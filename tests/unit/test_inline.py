@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 from test_language import checked
-from translation_of import dedent, launch, tensor, validated
+from translation_of import dedent, launch, tensor, translate, validated
 from triton.compiler.errors import CompilationError
 
 from translator.pipeline import inline
@@ -291,3 +291,18 @@ def test_a_tile_whose_type_is_asked_for_is_read_once(tmp_path: Path):
     attrs = {"x_ptr": "DS", "y_ptr": "DS", "z_ptr": "DS", "stride": "D"}
     text = validated(tmp_path, BRANCHES, launch("kernel", LENGTHS, {"B": 32}, attrs=attrs, values=values), "gfx950")
     assert "xy.to(y.dtype)" in text and text.count("load_shared_relaxed(y_smem") == 1, text
+
+
+@pytest.mark.compile
+def test_a_load_that_stays_in_its_helper_is_named(tmp_path: Path):
+    """Its call is a part of an expression."""
+    text = source("            acc = tl.dot(load(p, mask, not EVEN), b, acc)")
+    result = translate(tmp_path, text, launch("kernel", SIGNATURE, {"B": 32}), target="gfx950")
+    loop, call = (1 + text.splitlines().index(f"    {line}") for line in ("    for k in range(n):"[4:], CALL))
+    (kept,) = result.outcomes[0].kept_loops
+    assert (kept.line, kept.index) == (loop, "k")
+    assert kept.reason == f"a tile is loaded by `load` in line {call}"
+    assert str(kept).startswith(f"`for k` in line {loop} is not pipelined as Triton's compiler does it: ")
+
+
+CALL = "    acc = tl.dot(load(p, mask, not EVEN), b, acc)"

@@ -23,12 +23,14 @@ from translator.pipeline.plan import NotPipelined, PipelinePlan, run_of_loads
 from translator.pipeline.passes import read_ahead
 from translator.pipeline.producer import Producer, commit, stores
 from translator.pipeline.prologue import prologue, shared_state
+from translator.pipeline.ways import loaded_by_helpers
 from translator.pipeline.waits import wait_for, waits, waits_of_body
 from translator.rewrite import calls, invariant
 from translator.rewrite.function_loops import FunctionLoops
 from translator.rewrite.gluon_modules import async_module
 from translator.gluon.written import Assigned, binary, name, operand
 from translator.rewrite.unit import Decided, Record, Synthesized
+from translator.source.moved_lines import file_line
 from translator.rewrite.writing import Convert, Emit, Writing, added
 
 _BACK = {"+": "-", "-": "+"}
@@ -169,10 +171,14 @@ def announce(record: Record, facts: FunctionFacts, loops: FunctionLoops, decided
     if loop is None:
         for kept in loops.plans:
             if isinstance(kept, NotPipelined) and kept.wanted and kept.line == s.lineno:
-                record.choose(f"`for {facts.source.of(s.target)}` is not software-pipelined: {kept.reason}")
+                record.keep_loop(file_line(facts.frame.fn, s.lineno), facts.source.of(s.target), kept.reason)
         return
     plan = loop.plan
     record.choose(_chosen(plan, loop))
+    for called in loaded_by_helpers(facts, s.body):
+        record.keep_loop(
+            file_line(facts.frame.fn, s.lineno), facts.source.of(s.target), f"a tile is loaded by {called}"
+        )
     if plan.shallower and not decided.choices.number("depth"):
         record.explain(plan.shallower)
     for line, reason in plan.not_tiles:

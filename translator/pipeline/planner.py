@@ -37,7 +37,7 @@ from translator.pipeline.specialize import asked_for
 from translator.pipeline.strided_tiles import StridedTile
 from translator.pipeline.tail import TailProof
 from translator.pipeline.tensor_tiles import DescriptorTile
-from translator.pipeline.ways import fetched_as, is_held, loads_in, one_way, staged_of, strided_tiles
+from translator.pipeline.ways import fetched_as, is_held, loaded_by_helpers, loads_in, one_way, staged_of, strided_tiles
 from translator.rewrite import descriptors, tdm
 from translator.rewrite.unit import Decided
 
@@ -53,6 +53,8 @@ def plan_loop(facts: FunctionFacts, decided: Decided, loop: ast.For, hold: bool 
     held = [c for c in found if is_held(facts, c)]
     staged = [c for c in found if c not in held]
     if not found:
+        if called := loaded_by_helpers(facts, loop.body):
+            return NotPipelined(loop.lineno, f"its tiles are loaded by {' and '.join(called)}", True)
         return NotPipelined(loop.lineno, "Triton fetches no load of its body ahead")
     plan = _plan(facts, decided, loop, found if hold else staged)
     if isinstance(plan, PipelinePlan) or not held:

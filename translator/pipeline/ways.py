@@ -15,6 +15,7 @@ from translator.pipeline.strided_tiles import StridedTile, strided_tile
 from translator.pipeline.tile_terms import NotATile
 from translator.rewrite import descriptors, tdm
 from translator.rewrite.unit import Decided
+from translator.source.moved_lines import file_line
 from translator.ttgir.shared_layouts import Padded, Swizzled
 
 _THROUGH_REGISTERS = "another load of its loop goes through registers"
@@ -33,6 +34,32 @@ def loads_in(facts: FunctionFacts, statement: ast.AST) -> list[ast.Call]:
             visit(child)
 
     visit(statement)
+    return found
+
+
+def loaded_by_helpers(facts: FunctionFacts, statements: list[ast.stmt]) -> list[str]:
+    """The calls in `statements`, outside of loops in them, by which a helper loads what Triton fetches ahead: `load` in line 7."""
+    found: list[str] = []
+
+    def visit(node: ast.AST) -> None:
+        if isinstance(node, (ast.For, ast.While, ast.Lambda)):
+            return
+        if isinstance(node, ast.Call) and any(
+            path[: len(facts.path)] == facts.path and path[len(facts.path)] in facts.visits(node)
+            for path in facts.kernel.staging
+            if len(path) > len(facts.path) + 1
+        ):
+            inner, _ = facts.callee(node)
+            if inner is not None and (
+                any(loads_in(inner, s) for s in inner.tree.body) or loaded_by_helpers(inner, inner.tree.body)
+            ):
+                found.append(f"`{inner.frame.fn.__name__}` in line {file_line(facts.frame.fn, node.lineno)}")
+        for child in ast.iter_child_nodes(node):
+            visit(child)
+
+    for statement in statements:
+        if facts.taken(statement):
+            visit(statement)
     return found
 
 
