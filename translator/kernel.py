@@ -10,10 +10,12 @@ from translator.facts.syntax import unparsed
 from translator.choices.chosen import Choices
 from translator.facts.kernel_facts import KernelFacts
 from translator.facts.reading import read_function
+from translator.diagnostics import TranslationError
 from translator.facts.refusals import refuse
 from translator.memory.traced_launch import TracedLaunch
 from translator.pipeline.assemble import assemble
 from translator.pipeline.body import why_not_alternating
+from translator.pipeline.loop_rules import ruled
 from translator.pipeline.pipelined import PipelinedFunction
 from translator.pipeline.plan import NotPipelined
 from translator.pipeline.refill import TooLate, check_refills
@@ -76,6 +78,25 @@ def rewrite_kernel(
     Raises TranslationError for what has no correct translation.
     """
     kernel = kernel_facts(launch, rules)
+    facts = read_function(kernel, launch.trace.frames[0])
+    for found in ruled(facts, Decided(choices, strategy)):
+        try:
+            return _rewritten(launch, kernel, found.choices, None, moved, rewriter_type, found.why)
+        except TranslationError:
+            continue  # a form that this loop cannot have: the next one
+    return _rewritten(launch, kernel, choices, strategy, moved, rewriter_type)
+
+
+def _rewritten(
+    launch: TracedLaunch,
+    kernel: KernelFacts,
+    choices: Choices,
+    strategy: str | None,
+    moved: frozenset[tuple[str, str]],
+    rewriter_type: type[FunctionRewriter],
+    why: str = "",
+) -> EmittedKernel:
+    """`rewrite_kernel` for choices that hold as they are; why: what they follow from, "" where they were asked for."""
     plain: dict[tuple[int | str, ...], str] = {}
     whole: dict[tuple[tuple[int, ...], int], str] = {}
     ringed: frozenset[tuple[tuple[int, ...], int]] = frozenset()
@@ -91,10 +112,12 @@ def rewrite_kernel(
             every = [written, *unit.helper_versions]
             if strategy == WARP_SPECIALIZED.name:
                 _check_split(every)
-            if strategy == PING_PONG.name:
+            if strategy == PING_PONG.name or why and choices.asks("warp-groups", "alternating"):
                 _check_alternating(unit, every)
             for reason in plain.values():
                 written.record.choose(f"tensor descriptors as bounds-masked accesses: {reason}")
+            if why:
+                written.record.choose(why)
             if why_one:
                 written.record.choose(f"programs keep their numbers: {why_one}")
             if launch.shared is not None:

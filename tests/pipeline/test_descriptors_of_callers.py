@@ -125,7 +125,7 @@ def test_what_a_helper_pads_with_is_known(tmp_path):
     """Tiles that reach past the end of a tensor are filled with NaN, which no copy does."""
     assert NAN.count('"nan"') == 1
     result = translate(tmp_path, NAN, spec(1), target="gfx950")
-    assert any("not a plain tile" in choice for choice in result.outcomes[0].choices), result.outcomes[0].choices
+    assert any("not a plain tile" in kept.reason for kept in result.outcomes[0].kept_loops), result.outcomes
     assert _status(tmp_path, result.text, "gfx950", 1) == ("validated", set())
 
 
