@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from rules.builtins import BUILTINS
@@ -15,11 +16,12 @@ from translator.facts.refusals import refuse
 from translator.memory.traced_launch import TracedLaunch
 from translator.pipeline.assemble import assemble
 from translator.pipeline.body import why_not_alternating
-from translator.pipeline.loop_rules import ruled
+from translator.pipeline.loop_rules import packs_operands, ruled
 from translator.pipeline.pipelined import PipelinedFunction
 from translator.pipeline.plan import NotPipelined
 from translator.pipeline.refill import TooLate, check_refills
 from translator.pipeline.strategies import PING_PONG, WARP_SPECIALIZED
+from translator.request import TranslateRequest
 from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.function_rewriter import FunctionRewriter
 from translator.rewrite.host_descriptors import divisible_strides, small_descriptors
@@ -29,6 +31,7 @@ from translator.rewrite.program_order import xcds_of
 from translator.rewrite.tdm import NotForTheDataMover
 from translator.rewrite.unit import Decided, Unit
 from translator.rewrite.written_function import WrittenFunction
+from translator.source.launch_spec import LaunchSpec
 
 
 def kernel_facts(launch: TracedLaunch, rules: RuleSet = BUILTINS) -> KernelFacts:
@@ -60,6 +63,20 @@ def kernel_facts(launch: TracedLaunch, rules: RuleSet = BUILTINS) -> KernelFacts
     )
 
 
+def with_wide_operands(
+    launch: TracedLaunch, choices: Choices, request: TranslateRequest, retrace: Callable[[LaunchSpec], TracedLaunch]
+) -> TracedLaunch:
+    """`launch` traced once more with operands of which a lane has parts for two instructions, where its loop is to have such ones and
+    the launch says nothing of them."""
+    if not launch.target.packs_operands or "kpack" in launch.options or launch.shared is not None:
+        return launch
+    facts = read_function(kernel_facts(launch), launch.trace.frames[0])
+    if not packs_operands(facts, Decided(choices, request.strategy)):
+        return launch
+    wide = replace(launch.spec, options={**launch.spec.options, "kpack": 2})
+    return replace(retrace(wide), narrow=launch)
+
+
 def rewrite_kernel(
     launch: TracedLaunch,
     choices: Choices = Choices(),
@@ -80,10 +97,15 @@ def rewrite_kernel(
     kernel = kernel_facts(launch, rules)
     facts = read_function(kernel, launch.trace.frames[0])
     for found in ruled(facts, Decided(choices, strategy)):
+        if found.choices.asks("operand-width", "two") and launch.narrow is None:
+            continue  # the launch itself says how wide operands are
         try:
             return _rewritten(launch, kernel, found.choices, None, moved, rewriter_type, found.why)
         except TranslationError:
             continue  # a form that this loop cannot have: the next one
+    if launch.narrow is not None:  # operands are wide for a form that the loop cannot have
+        narrow = replace(launch.narrow, spec=launch.spec, given=launch.given)
+        return rewrite_kernel(narrow, choices, strategy, moved, rules, rewriter_type)
     return _rewritten(launch, kernel, choices, strategy, moved, rewriter_type)
 
 

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure
@@ -22,7 +23,7 @@ from translator.frontend.launch_options import check_options
 from translator.frontend.trace import Trace
 from translator.general.trials import Tools
 from translator.general.general_versions import general_versions, tried_launches
-from translator.kernel import kernel_facts, rewrite_kernel
+from translator.kernel import kernel_facts, rewrite_kernel, with_wide_operands
 from translator.layout.lds_partitions import with_spread_products
 from translator.memory.traced_launch import TracedLaunch, read_trace, trace_launch
 from translator.pipeline.inline import inline_tile_loads
@@ -280,6 +281,7 @@ def traced_launch(
         alike = [other for other in (*request.launches, *beside) if other.kernel == spec.kernel]
         defaults = {p.name: p.default for p in loaded.fn.params if p.has_default}
         traced = _traced(loaded, _with_matrix_options(spec, chosen), request, chosen)
+        traced = with_wide_operands(traced, chosen, request, partial(_traced, loaded, request=request, chosen=chosen))
         given = given_numbers((spec, *alike), defaults)
         if traced.shared is not None:
             loaded, spec = replace(loaded, fn=traced.trace.frames[0].fn), with_shared(spec, traced.shared)

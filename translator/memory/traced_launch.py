@@ -66,6 +66,7 @@ class TracedLaunch:
     loose: bool = False  # whether its text is to be that of other sizes too
     loads_once: bool = False  # whether what is loaded is moved, however little it is
     shared: Shared | None = None  # None where programs have whole tiles
+    narrow: TracedLaunch | None = None  # with operands as the launch has them, where this has wider ones
 
 
 def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None, padded: bool = True) -> TracedLaunch:

@@ -40,13 +40,15 @@ class Ruled:
 @dataclass(frozen=True)
 class _Loop:
     """The one loop of a kernel, which adds up one product. sums, operands: registers of a lane; operands: of either one; rows: how far
-    the part of a wave reaches along M and N; slot: bytes of a tile of each load."""
+    the part of a wave reaches along M and N; slot: bytes of a tile of each load; loaded: registers of what waits to be stored there.
+    """
 
     plan: PipelinePlan
     sums: int
     operands: tuple[int, int]
     rows: tuple[int, int]
     slot: int
+    loaded: int
 
 
 def ruled(facts: FunctionFacts, decided: Decided) -> Iterator[Ruled]:
@@ -70,6 +72,12 @@ def ruled(facts: FunctionFacts, decided: Decided) -> Iterator[Ruled]:
     under_way = f"{one}: LDS has room for {held} tiles of each" if deeper else one
     waves = -(-facts.kernel.num_warps // target.simds)
     takes_turns = target.separate_matrix_pipe and not target.supports_tdm and waves == 2
+    if loop.loaded:
+        if takes_turns and "warp-groups" not in asked and (parts := _parts(loop, target.vgpr_file // waves)):
+            wide = {"operand_width": "two"} if target.packs_operands else {}
+            chosen = {"warp_groups": "alternating", "accumulator_slices": parts, "refill": "after-read"}
+            yield Ruled(decided.choices.replacing(**wide, **chosen), f"{one}, and the two waves of a SIMD take turns")
+        return
     if takes_turns and "warp-groups" not in asked and (parts := _parts(loop, target.vgpr_file // waves)) is not None:
         sliced = {"accumulator_slices": parts} if parts != "1x1" else {}
         refill = {"refill": "after-read"} if slots == 2 else {}
@@ -103,9 +111,12 @@ def _loop(facts: FunctionFacts, decided: Decided) -> _Loop | None:
     if not _alone(facts, sums + sum(operands), tiles * slots):
         return None
     plan = plan_loop(facts, decided, loops[0])
-    if not isinstance(plan, PipelinePlan) or plan.written_out is not None or plan.schedule.mechanism != "copies":
+    if not isinstance(plan, PipelinePlan) or plan.written_out is not None or plan.refills:
         return None
-    if plan.refills or any(load.held or load.stored for load in plan.loads):
+    stored = [load.stored for load in plan.loads]
+    if plan.schedule.mechanism not in ("copies", "registers") or any(load.held for load in plan.loads):
+        return None
+    if any(stored) and not all(stored):
         return None
     statement = next((a for a in plan.atoms if dots[0] in ast.walk(a)), None)
     if statement is None or accumulator_of(facts, plan, statement, dots[0]) is None:
@@ -114,7 +125,8 @@ def _loop(facts: FunctionFacts, decided: Decided) -> _Loop | None:
         slots_bytes(_shared(load), load.staged.shape, bits_of(facts.tensor(load.call).dtype), 1) for load in plan.loads
     )
     alone = _alone(facts, sums + sum(operands), slot * plan.schedule.buffers)
-    return _Loop(plan, sums, operands, rows, slot) if alone else None
+    loaded = tiles // (4 * facts.kernel.num_warps * lanes) if any(stored) else 0
+    return _Loop(plan, sums, operands, rows, slot, loaded) if alone else None
 
 
 def _shared(load: PipelinedLoad) -> SharedLayout:
@@ -138,15 +150,21 @@ def _alone(facts: FunctionFacts, registers: int, lds: int) -> bool:
 
 
 def _parts(loop: _Loop, registers: int) -> str | None:
-    """In how many parts of its longer side the accumulator is kept, so that it and live operands fit; None where they never do."""
+    """In how many parts of its longer side the accumulator is kept, so that it and live operands fit; None where they never do. Of tiles
+    that are stored, the other group reads one part while the slot of another is filled."""
     side = 0 if loop.rows[0] >= loop.rows[1] else 1
-    parts = 1
+    parts = 2 if loop.loaded else 1
     while parts <= MOST_PARTS:
-        live = loop.sums + loop.operands[1 - side] + loop.operands[side] // parts
+        live = loop.sums + loop.loaded + loop.operands[1 - side] + loop.operands[side] // parts
         if live < registers - registers // BESIDE:
             return f"{parts}x1" if side == 0 else f"1x{parts}"
         parts *= 2
     return None
 
 
-__all__ = ["Ruled", "ruled"]
+def packs_operands(facts: FunctionFacts, decided: Decided) -> bool:
+    """Whether the kernel's loop is to have operands of which a lane has parts for two instructions, which Triton's passes lay out."""
+    return any(found.choices.asks("operand-width", "two") for found in ruled(facts, decided))
+
+
+__all__ = ["Ruled", "packs_operands", "ruled"]
