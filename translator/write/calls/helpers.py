@@ -30,13 +30,14 @@ from gluonize.write.state.writing import HomeOf, Writing
 class Helpers:
     """What writes the helpers that a function calls.
 
-    lies_anywhere: whether an argument is made in any layout alike. reader, writer: of another function, where its arguments lie so.
+    lies_anywhere: whether an argument is made in any layout alike; is_one_value: whether because all of it is one value. reader, writer: of another function, where its arguments lie so.
     """
 
     unit: Unit
     facts: FunctionFacts
     home: HomeOf
     lies_anywhere: Callable[[ast.expr], bool]
+    is_one_value: Callable[[ast.expr], bool]
     reader: Callable[..., Any]
     writer: Callable[..., Any]
 

@@ -167,6 +167,8 @@ class DemandWalk(Homes):
 
     def attribute_parts(self, node: ast.Attribute, want: Any) -> Wants:
         """A dtype or shape is the same in all layouts of a variable: none is asked for."""
+        if callees.element_type_of(self.facts, node) is not None:
+            return {}
         base, web = node.value, self.facts.webs.of_use.get(node.value)
         if self.facts.tensor(node) is not None:
             return call_wants.attribute_wants(self.writing, node, want)

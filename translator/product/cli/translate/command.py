@@ -89,6 +89,7 @@ def _reports(plan: tuple[PlannedFile, ...], options: TranslateOptions) -> Iterat
                 pool.kill()
 
 
+MOST_KEPT = 5  # loops that a batch names without --verbose
 _NAMED_WRONGLY = ("kernel-missing", "source-missing", "source-unreadable")
 
 
@@ -185,7 +186,7 @@ class _Printer:
             if checked.status == "passed-over":
                 continue  # a note says why
             self.say(f"  {checked.outcome.spec.kernel} ({checked.outcome.spec.id}): {checked.status}")
-            for line in checked.outcome.choices:
+            for line in (*checked.outcome.kept_loops, *checked.outcome.choices):
                 self.say(f"    {line}")
             for line in checked.outcome.assumptions:
                 self.say(f"    assumes {line}")
@@ -214,9 +215,26 @@ class _Printer:
             self.say(", ".join(f"{n} {status}" for status, n in counts.items()))
             for line in reason_lines(reports):
                 self.say(line)
+            kept = _kept_lines(reports)
+            if kept:
+                self.say(f"{len(kept)} loop{'s' * (len(kept) > 1)} not pipelined as Triton's compiler does it")
+            for line in kept if self.verbosity.verbose else kept[:MOST_KEPT]:
+                self.say(f"  {line}")
 
     def say(self, text: str) -> None:
         self.console.print(text, markup=False)
+
+
+def _kept_lines(reports: list[FileReport]) -> list[str]:
+    """One line for each loop that is not pipelined as Triton's compiler does it."""
+    return list(
+        dict.fromkeys(
+            f"{report.planned.request.source}: {kept}"
+            for report in reports
+            for checked in report.launches
+            for kept in checked.outcome.kept_loops
+        )
+    )
 
 
 def _times(report: FileReport) -> str:
