@@ -47,8 +47,8 @@ class Choice:
 
     what: what is decided. values: with what each means. defaults: the first that holds for a target. word: what names another
     value than the default in the name of a candidate, `{}` for the value; "" for nothing. reshapes: whether another value than
-    the default changes the shape of a loop, so that it is no longer written out or split as Triton's passes would. option: of
-    launches, that another value than the default gives them.
+    the default changes the shape of a loop, so that it is no longer written out or split as Triton's passes would; plain: one that
+    does not. option: of launches, that another value than the default gives them.
     """
 
     name: str
@@ -58,6 +58,7 @@ class Choice:
     word: str = ""
     reshapes: bool = True
     option: LaunchOption | None = None
+    plain: str = ""
 
     def __post_init__(self):
         assert {d.value for d in self.defaults} <= set(
@@ -73,10 +74,23 @@ CHOICES = (
     Choice(
         "depth",
         "slots of a loop's ring in LDS",
-        {"launch": "as num_stages and the room in LDS give", **{str(n): f"{n}" for n in range(1, MOST_BUFFERS + 1)}},
-        (Default("launch", "num_stages is what the author tuned; Triton's passes take fewer where LDS has no room"),),
+        {
+            "as-fits": "as `launch`; but as many as LDS holds, up to 4, of the one loop of a kernel which adds up one product of copied"
+            " tiles, where a compute unit holds one workgroup in any case, the data mover copies or groups of warps alternate, and nothing"
+            " else is asked for",
+            "launch": "as num_stages and the room in LDS give",
+            **{str(n): f"{n}" for n in range(1, MOST_BUFFERS + 1)},
+        },
+        (
+            Default(
+                "as-fits",
+                "num_stages is what the author tuned; where it leaves LDS that no other workgroup can have, tiles further ahead hide"
+                " more of the latency of memory",
+            ),
+        ),
         word="{}-buffers",
         reshapes=False,
+        plain="launch",
     ),
     Choice(
         "matrix-size",
@@ -149,9 +163,22 @@ CHOICES = (
     Choice(
         "warp-groups",
         "whether two groups of warps take turns",
-        {"together": "all warps do the same", "alternating": "one group moves data while the other multiplies"},
-        (Default("together", "alternating needs two waves on each SIMD"),),
+        {
+            "as-fits": "`alternating` of such a loop (see `depth`) where matrix instructions run beside others and each SIMD has two waves"
+            " of the workgroup: the accumulator is kept in parts of its longer side until it and live operands fit, and of two slots one"
+            " is filled again once it is read. Else `together`",
+            "together": "all warps do the same",
+            "alternating": "one group moves data while the other multiplies",
+        },
+        (
+            Default(
+                "as-fits",
+                "in step, all waves fill the queues of memory and LDS together while matrix cores idle; several workgroups take turns by"
+                " themselves, and a data mover has no queue that waves would fill",
+            ),
+        ),
         word="ping-pong",
+        plain="together",
     ),
     Choice(
         "tile-copies",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from gluonize.decide.choices.chosen import Choices
 from gluonize.diagnostics import Diagnostic
+from gluonize.kept_loops import KeptLoop
 from gluonize.read.files.style import CodeStyle
 from gluonize.read.launches.derive.table import Derivation
 from gluonize.read.spec.launch import LaunchSpec, RefusedLaunch
@@ -109,6 +110,7 @@ class LaunchOutcome:
     is not needed is passed over when it cannot be translated.
 
     choices: one line each, what was decided and why, as `translate` prints it. assumptions: what the code relies on.
+    kept_loops: those that Triton's compiler pipelines and the translation does not.
     """
 
     spec: LaunchSpec
@@ -116,6 +118,7 @@ class LaunchOutcome:
     diagnostics: tuple[Diagnostic, ...] = ()
     choices: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
+    kept_loops: tuple[KeptLoop, ...] = ()
 
     def __post_init__(self):
         assert self.status in STATUSES, f"unknown status {self.status!r}"

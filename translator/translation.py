@@ -7,12 +7,13 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from gluonize import __version__
 from gluonize.decide.choices.chosen import Choices
 from gluonize.decide.layouts.lds_partitions import with_spread_products
-from gluonize.decide.readback.traced_launch import TracedLaunch, trace_launch
+from gluonize.decide.readback.traced_launch import TracedLaunch, read_trace, trace_launch
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.facts.integers.given_launches import given_numbers
 from gluonize.facts.reading import read_function
@@ -20,7 +21,7 @@ from gluonize.general.general_versions import general_versions, tried_launches
 from gluonize.general.launches.trials import Tools
 from gluonize.lift.kernel import lift_kernel, together
 from gluonize.loops.forms.pipelined import PipelinedFunction
-from gluonize.loops.kernel import kernel_facts, rewrite_kernel
+from gluonize.loops.kernel import kernel_facts, rewrite_kernel, with_wide_operands
 from gluonize.loops.source.inline import inline_tile_loads
 from gluonize.loops.source.peel import peel_masks
 from gluonize.output.contracts.launch_checks import RunTimeContract
@@ -45,6 +46,7 @@ from gluonize.request import CTAS, LIFTED, LaunchOutcome, TranslateRequest, Tran
 from gluonize.rules.given import rules_with
 from gluonize.rules.targets import target
 from gluonize.trace.front.launch_options import check_options
+from gluonize.trace.front.trace import Trace
 from gluonize.triton_api.front_end import CompilationError, CompileTimeAssertionFailure
 from gluonize.triton_api.jit_functions import JITFunction
 from gluonize.versions import triton_version
@@ -83,7 +85,8 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
         versions.append(version)
         traces.append(traced)
         notes += [n for n in (note, *loaded.notes) if n and n not in notes]
-        outcomes.append(LaunchOutcome(spec, "translated", (), tuple(emitted.record.choices), assumptions(emitted)))
+        said = tuple(emitted.record.choices), assumptions(emitted), tuple(emitted.record.kept_loops)
+        outcomes.append(LaunchOutcome(spec, "translated", (), *said))
     notes += [
         f"{o.spec.id} is passed over: {o.diagnostics[0].message}"
         for o in outcomes
@@ -282,6 +285,7 @@ def traced_launch(
         alike = [other for other in (*request.launches, *beside) if other.kernel == spec.kernel]
         defaults = {p.name: p.default for p in loaded.fn.params if p.has_default}
         traced = _traced(loaded, _with_matrix_options(spec, chosen), request, chosen)
+        traced = with_wide_operands(traced, chosen, request, partial(_traced, loaded, request=request, chosen=chosen))
         given = given_numbers((spec, *alike), defaults)
         if traced.shared is not None:
             loaded, spec = replace(loaded, fn=traced.trace.frames[0].fn), with_shared(spec, traced.shared)
@@ -346,7 +350,10 @@ def _traced(loaded: LoadedKernel, spec: LaunchSpec, request: TranslateRequest, c
     def trace(fn: Any, launch: LaunchSpec = spec) -> TracedLaunch:
         return trace_launch(fn, launch, request.target, loaded.load_jit, not request.general)
 
-    traced = inline_tile_loads(trace(loaded.fn), trace)
+    def read(fn: Any) -> Trace:
+        return read_trace(fn, spec, request.target, loaded.load_jit)
+
+    traced = inline_tile_loads(trace(loaded.fn), trace, read)
     if programs_per_unit(chosen):
         facts = read_function(kernel_facts(traced), traced.trace.frames[0])
         return share_steps(traced, facts, chosen, request, trace)

@@ -33,4 +33,4 @@ def test_as_many_buffers_as_fit(target: str, spec, buffers: str, tmp_path: Path)
 def test_a_tile_that_does_not_fit_is_not_pipelined(tmp_path: Path):
     result = translate(tmp_path, LOOP, loop(256, 256, 128, 8, 2), target="gfx942")
     assert "NUM_BUFFERS" not in result.text
-    assert any("LDS has no room for its tiles" in choice for o in result.outcomes for choice in o.choices)
+    assert [kept.reason for o in result.outcomes for kept in o.kept_loops] == ["LDS has no room for its tiles"]

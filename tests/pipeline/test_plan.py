@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gluonize.decide.readback.traced_launch import trace_launch
+from gluonize.decide.readback.traced_launch import read_trace, trace_launch
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.reading import read_function
 from gluonize.loops.forms.pipelined import PipelinedFunction
@@ -57,7 +57,9 @@ def facts_of(body: str, folder: Path, target: str = "gfx950", stages: int = 2) -
         "t", "kernel", str(path), {**pointers, **sizes, "BLOCK": "constexpr"}, {"BLOCK": 64}, attrs, options
     )
     traced = trace_launch(load_for_launch(spec).fn, spec, target)
-    launch = inline_tile_loads(traced, lambda fn: trace_launch(fn, spec, target))
+    launch = inline_tile_loads(
+        traced, lambda fn: trace_launch(fn, spec, target), lambda fn: read_trace(fn, spec, target)
+    )
     kernel = kernel_facts(launch)
     return read_function(kernel, launch.trace.frames[0])
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from test_plan import HEAD
 
-from gluonize.decide.readback.traced_launch import trace_launch
+from gluonize.decide.readback.traced_launch import read_trace, trace_launch
 from gluonize.facts.reading import read_function
 from gluonize.loops.forms.pipelined import PipelinedFunction
 from gluonize.loops.kernel import kernel_facts
@@ -103,7 +103,9 @@ def loads(body: str, folder: Path, promised: str = "DS"):
     options = {"num_warps": 4, "num_stages": 2}
     spec = LaunchSpec("t", "kernel", str(path), signature, {"BLOCK": 64}, attrs, options)
     traced = trace_launch(load_for_launch(spec).fn, spec, "gfx1250")
-    launch = inline_tile_loads(traced, lambda fn: trace_launch(fn, spec, "gfx1250"))
+    launch = inline_tile_loads(
+        traced, lambda fn: trace_launch(fn, spec, "gfx1250"), lambda fn: read_trace(fn, spec, "gfx1250")
+    )
     kernel = kernel_facts(launch)
     rewriter = PipelinedFunction(Unit(kernel), read_function(kernel, launch.trace.frames[0]))
     rewriter.rewrite()

@@ -46,7 +46,7 @@ def test_what_is_asked_for_holds():
 
 
 def test_asking_for_a_default_asks_for_nothing():
-    assert choices_of(depth="launch", stores="direct") == Choices() and Choices().keeps_depth
+    assert choices_of(depth="as-fits", stores="direct") == Choices() and Choices().keeps_depth
 
 
 @pytest.mark.parametrize(
@@ -98,4 +98,4 @@ def test_a_wrong_choice_is_bad_usage(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "k.py").write_text(SOURCE)
     assert run(["translate", "k.py", "-t", "gfx950", "--choose", "depth=99"]) == 2
-    assert "--choose depth=99: it is one of launch, 1, 2" in " ".join(capsys.readouterr().err.split())
+    assert "--choose depth=99: it is one of as-fits, launch, 1, 2" in " ".join(capsys.readouterr().err.split())

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from gluonize.judge.cycles import analysis
 from gluonize.judge.cycles.analysis import analyze
 from gluonize.judge.cycles.code.assembly import read_program
 from gluonize.judge.cycles.launch.estimate import argument_offsets, argument_words, estimate, tensor_bytes
@@ -156,3 +157,14 @@ def test_the_loop_that_is_executed_most_is_the_hot_one():
 def test_instructions_with_a_short_number_count_too(old: str, new: str):
     assert old in LOOP
     assert trips(LOOP.replace(old, new), {6: 8192}) == {".LOOP": 128}
+
+
+def test_an_iteration_takes_no_less_than_what_a_resource_needs(monkeypatch):
+    """A walk that would take fewer clocks, as one with a deep ring may, counts as many, and says so."""
+    loads = "".join(f"buffer_load_dwordx4 v[{n}:{n + 3}], v1, s[4:7], 0 offen\n" for n in range(16, 80, 4))
+    walk = analysis.walk_loop
+    monkeypatch.setattr(analysis, "walk_loop", lambda *given: replace(walk(*given), cycles=1.0))
+    found = analyze(assembly(LOOP.replace(".LOOP:\n", f".LOOP:\n{loads}", 1)), "gfx950", 4, 160 * 1024)
+    (loop,) = found.loops
+    assert loop.cycles == loop.alone == max(loop.bounds.values()) > loop.matrix and loop.distance == 1
+    assert any("waves could go round in 1 clk" in note for note in found.notes)

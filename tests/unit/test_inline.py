@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from test_language import checked
-from translation_of import dedent, launch, tensor, validated
+from translation_of import dedent, launch, tensor, translate, validated
 from triton.compiler.errors import CompilationError
 
 from gluonize.judge.lower.children.worker import WorkerPool
@@ -169,9 +170,10 @@ def test_a_call_stays_where_its_helper_does_not_fit(monkeypatch):
     def refuse(_):
         raise CompilationError("", ast.parse("x").body[0], "`x` has another type in the loop")
 
-    monkeypatch.setattr(inline, "inlined_kernel", lambda launch: object())
-    launch = object()
-    assert inline.inline_tile_loads(launch, refuse) is launch
+    monkeypatch.setattr(inline, "inlined_kernel", lambda trace, staged: object())
+    monkeypatch.setattr(inline, "_staged", lambda launch: frozenset([("source.py", 1)]))
+    launch = SimpleNamespace(trace=None)
+    assert inline.inline_tile_loads(launch, refuse, refuse) is launch
 
 
 def test_a_row_that_a_helper_is_given_is_moved_before_its_loop(tmp_path: Path):
@@ -204,3 +206,103 @@ def test_variables_of_two_such_helpers_stay_apart(tmp_path: Path):
     text = _pointers(source, 3, tmp_path)
     kernel = text.partition("def kernel(")[2]
     assert "more_products(acc, " in kernel and " products(acc, " not in kernel, text
+
+
+BRANCHES = dedent("""
+    import triton
+    import triton.language as tl
+
+
+    @triton.jit
+    def load_tile(ptrs, rows, columns, end_of_rows, end_of_columns):
+        if rows is not None and columns is not None:
+            mask = (rows[:, None] < end_of_rows) & (columns[None, :] < end_of_columns)
+            tile = tl.load(ptrs, mask=mask, other=0.0)
+        elif rows is not None:
+            mask = rows[:, None] < end_of_rows
+            tile = tl.load(ptrs, mask=mask, other=0.0)
+        elif columns is not None:
+            mask = columns[None, :] < end_of_columns
+            tile = tl.load(ptrs, mask=mask, other=0.0)
+        else:
+            tile = tl.load(ptrs)
+        return tile
+
+
+    @triton.jit
+    def products(acc, x_ptrs, y_ptrs, start, end, n, offs, B: tl.constexpr, MASKED: tl.constexpr):
+        for k in range(start, end, B):
+            if MASKED:
+                k_offs = k + tl.arange(0, B)
+            else:
+                k_offs = None
+            x = load_tile(x_ptrs, None, k_offs, B, n)
+            mask = tl.full([B, B], True, dtype=tl.int1)
+            if MASKED:
+                if k + B == end:
+                    mask = mask & (k + offs[None, :] < n - 3)
+            xy = tl.where(mask, tl.dot(x, x), 1.0)
+            y = load_tile(y_ptrs, k_offs, None, n, B)
+            acc += tl.dot(xy.to(y.type.element_ty), y)
+            x_ptrs += B
+            y_ptrs += B * B
+        return acc
+
+
+    @triton.jit
+    def kernel(x_ptr, y_ptr, z_ptr, n, stride, B: tl.constexpr):
+        offs = tl.arange(0, B)
+        x_ptrs = x_ptr + offs[:, None] * stride + offs[None, :]
+        y_ptrs = y_ptr + offs[:, None] * B + offs[None, :]
+        acc = tl.zeros((B, B), tl.float32)
+        full = n // B * B
+        if full > 0:
+            acc = products(acc, x_ptrs, y_ptrs, 0, full, n, offs, B, False)
+        if full < n:
+            x_ptrs += full
+            y_ptrs += full * B
+            acc = products(acc, x_ptrs, y_ptrs, full, full + B, n, offs, B, True)
+        tl.store(z_ptr + offs[:, None] * B + offs[None, :], acc)
+""")
+LENGTHS = {"x_ptr": "*fp16", "y_ptr": "*fp16", "z_ptr": "*fp32", "n": "i32", "stride": "i32"}
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("n", [20, 64, 108])
+@pytest.mark.parametrize("target", ["gfx950", "gfx1250"])
+def test_a_helper_in_a_loop_of_a_helper_that_loads_behind_branches(target: str, n: int, tmp_path: Path):
+    """The loop is pipelined in both of its forms, and what is selected by a mask that is true everywhere stays where it is."""
+    data = {"dtype": "float16", "shape": [32, n], "stride": [128, 1], "storage": 31 * 128 + n, "offset": 0}
+    values = {"x_ptr": {"tensor": data}, "y_ptr": tensor(n, 32), "z_ptr": tensor(32, 32), "n": n, "stride": 128}
+    attrs = {"x_ptr": "DS", "y_ptr": "DS", "z_ptr": "DS", "stride": "D"}
+    spec = launch("kernel", LENGTHS, {"B": 32}, attrs=attrs, values=values)
+    text = validated(tmp_path, BRANCHES, spec, target)
+    kernel = text.partition("def kernel(")[2]
+    assert kernel.count("NUM_BUFFERS - 1") >= 2 and "load_tile(" not in kernel and "products(" not in kernel, text
+    assert "y_smem" in kernel and "if True:" not in kernel, text
+    assert target == "gfx1250" or "gl.convert_layout(mask" not in kernel and "xy = gl.where(mask" in kernel, text
+
+
+@pytest.mark.compile
+def test_a_tile_whose_type_is_asked_for_is_read_once(tmp_path: Path):
+    """`y.type` says nothing of a layout."""
+    data = {"dtype": "float16", "shape": [32, 64], "stride": [128, 1], "storage": 31 * 128 + 64, "offset": 0}
+    values = {"x_ptr": {"tensor": data}, "y_ptr": tensor(64, 32), "z_ptr": tensor(32, 32), "n": 64, "stride": 128}
+    attrs = {"x_ptr": "DS", "y_ptr": "DS", "z_ptr": "DS", "stride": "D"}
+    text = validated(tmp_path, BRANCHES, launch("kernel", LENGTHS, {"B": 32}, attrs=attrs, values=values), "gfx950")
+    assert "xy.to(y.dtype)" in text and text.count("load_shared_relaxed(y_smem") == 1, text
+
+
+@pytest.mark.compile
+def test_a_load_that_stays_in_its_helper_is_named(tmp_path: Path):
+    """Its call is a part of an expression."""
+    text = source("            acc = tl.dot(load(p, mask, not EVEN), b, acc)")
+    result = translate(tmp_path, text, launch("kernel", SIGNATURE, {"B": 32}), target="gfx950")
+    loop, call = (1 + text.splitlines().index(f"    {line}") for line in ("    for k in range(n):"[4:], CALL))
+    (kept,) = result.outcomes[0].kept_loops
+    assert (kept.line, kept.index) == (loop, "k")
+    assert kept.reason == f"a tile is loaded by `load` in line {call}"
+    assert str(kept).startswith(f"`for k` in line {loop} is not pipelined as Triton's compiler does it: ")
+
+
+CALL = "    acc = tl.dot(load(p, mask, not EVEN), b, acc)"

@@ -220,6 +220,14 @@ def transposed_by(facts: FunctionFacts, node: ast.expr) -> ast.expr | None:
     return inner
 
 
+def element_type_of(facts: FunctionFacts, node: ast.AST) -> ast.Name | None:
+    """The tensor of numbers whose element type `x.type.element_ty` is, a variable; None for anything else."""
+    inner = node.value if isinstance(node, ast.Attribute) and node.attr in ("element_ty", "scalar") else None
+    tensor = inner.value if isinstance(inner, ast.Attribute) and inner.attr == "type" else None
+    fact = facts.tensor(tensor) if isinstance(tensor, ast.Name) and tensor in facts.webs.of_use else None
+    return None if fact is None or fact.is_pointer else tensor
+
+
 def is_none(facts: FunctionFacts, node) -> bool:
     fact = facts.settled(node)
     return isinstance(fact, ConstFact) and fact.value is None

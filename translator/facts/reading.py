@@ -33,5 +33,7 @@ def _called(facts: FunctionFacts, node: ast.Call) -> tuple[FunctionFacts | None,
     frame, ident = callees.callee_frame(facts, node)
     if frame is None or frame.joined or len(facts.path) >= MAX_CALL_DEPTH:
         return None, {}
-    inner = read_function(facts.kernel, frame, (*facts.path, ident))
-    return inner, callees.bound(facts, node)
+    inner, given = read_function(facts.kernel, frame, (*facts.path, ident)), callees.bound(facts, node)
+    if len(facts.visits(node)) == 1:
+        inner.called = facts, given
+    return inner, given

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from gluonize.decide.choices.chosen import Choices
 from gluonize.decide.readback.traced_launch import TracedLaunch
+from gluonize.diagnostics import TranslationError
 from gluonize.facts.kernel import KernelFacts
 from gluonize.facts.reading import read_function
 from gluonize.facts.refusals import refuse
@@ -16,7 +18,10 @@ from gluonize.loops.passes.refill import TooLate, check_refills
 from gluonize.loops.passes.stages import why_not_alternating
 from gluonize.loops.plan.plan import NotPipelined
 from gluonize.loops.plan.strategies import PING_PONG, WARP_SPECIALIZED
+from gluonize.loops.planner.loop_rules import packs_operands, ruled
 from gluonize.loops.specialized.split import CannotSplit
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.request import TranslateRequest
 from gluonize.rules.builtins import BUILTINS
 from gluonize.rules.rows import RuleSet
 from gluonize.write.descriptors.host import divisible_strides, small_descriptors
@@ -58,6 +63,20 @@ def kernel_facts(launch: TracedLaunch, rules: RuleSet = BUILTINS) -> KernelFacts
     )
 
 
+def with_wide_operands(
+    launch: TracedLaunch, choices: Choices, request: TranslateRequest, retrace: Callable[[LaunchSpec], TracedLaunch]
+) -> TracedLaunch:
+    """`launch` traced once more with operands of which a lane has parts for two instructions, where its loop is to have such ones and
+    the launch says nothing of them."""
+    if not launch.target.packs_operands or "kpack" in launch.options or launch.shared is not None:
+        return launch
+    facts = read_function(kernel_facts(launch), launch.trace.frames[0])
+    if not packs_operands(facts, Decided(choices, request.strategy)):
+        return launch
+    wide = replace(launch.spec, options={**launch.spec.options, "kpack": 2})
+    return replace(retrace(wide), narrow=launch)
+
+
 def rewrite_kernel(
     launch: TracedLaunch,
     choices: Choices = Choices(),
@@ -76,6 +95,30 @@ def rewrite_kernel(
     Raises TranslationError for what has no correct translation.
     """
     kernel = kernel_facts(launch, rules)
+    facts = read_function(kernel, launch.trace.frames[0])
+    for found in ruled(facts, Decided(choices, strategy)):
+        if found.choices.asks("operand-width", "two") and launch.narrow is None:
+            continue  # the launch itself says how wide operands are
+        try:
+            return _rewritten(launch, kernel, found.choices, None, moved, rewriter_type, found.why)
+        except TranslationError:
+            continue  # a form that this loop cannot have: the next one
+    if launch.narrow is not None:  # operands are wide for a form that the loop cannot have
+        narrow = replace(launch.narrow, spec=launch.spec, given=launch.given)
+        return rewrite_kernel(narrow, choices, strategy, moved, rules, rewriter_type)
+    return _rewritten(launch, kernel, choices, strategy, moved, rewriter_type)
+
+
+def _rewritten(
+    launch: TracedLaunch,
+    kernel: KernelFacts,
+    choices: Choices,
+    strategy: str | None,
+    moved: frozenset[tuple[str, str]],
+    rewriter_type: type[FunctionRewriter],
+    why: str = "",
+) -> EmittedKernel:
+    """`rewrite_kernel` for choices that hold as they are; why: what they follow from, "" where they were asked for."""
     plain: dict[tuple[int | str, ...], str] = {}
     whole: dict[tuple[tuple[int, ...], int], str] = {}
     ringed: frozenset[tuple[tuple[int, ...], int]] = frozenset()
@@ -91,10 +134,12 @@ def rewrite_kernel(
             every = [written, *unit.helper_versions]
             if strategy == WARP_SPECIALIZED.name:
                 _check_split(every)
-            if strategy == PING_PONG.name:
+            if strategy == PING_PONG.name or why and choices.asks("warp-groups", "alternating"):
                 _check_alternating(unit, every)
             for reason in plain.values():
                 written.record.choose(f"tensor descriptors as bounds-masked accesses: {reason}")
+            if why:
+                written.record.choose(why)
             if why_one:
                 written.record.choose(f"programs keep their numbers: {why_one}")
             if launch.shared is not None:

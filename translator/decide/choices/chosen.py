@@ -56,12 +56,12 @@ class Choices:
     @property
     def keeps_loops(self) -> bool:
         """Whether loops are written as Triton's passes would, whatever their depth."""
-        return not any(BY_NAME[name].reshapes for name, _ in self.overrides)
+        return not any(BY_NAME[name].reshapes and value != BY_NAME[name].plain for name, value in self.overrides)
 
     @property
     def keeps_depth(self) -> bool:
         """Whether, besides, their rings are as deep as Triton's."""
-        return self.keeps_loops and "depth" not in dict(self.overrides)
+        return self.keeps_loops and not self.number("depth")
 
     @property
     def name(self) -> str:

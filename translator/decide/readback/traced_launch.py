@@ -73,6 +73,7 @@ class TracedLaunch:
     loose: bool = False  # whether its text is to be that of other sizes too
     loads_once: bool = False  # whether what is loaded is moved, however little it is
     shared: Shared | None = None  # None where programs have whole tiles
+    narrow: TracedLaunch | None = None  # with operands as the launch has them, where this has wider ones
 
 
 def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None, padded: bool = True) -> TracedLaunch:
@@ -83,9 +84,7 @@ def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None, padded: 
     the workgroups of a program cannot do together.
     """
     row = target_row(target)
-    arguments = compile_arguments(spec, fn, load_jit)
-    source = ASTSource(fn=fn, signature=arguments.signature, constexprs=arguments.constexprs, attrs=arguments.attrs)
-    options = dict(spec.options)
+    source, options = _source(fn, spec, load_jit), dict(spec.options)
     with offline_target(target) as gpu:
         trace = trace_source(source, gpu, options)
         parsed = make_backend(gpu).parse_options(dict(options))
@@ -132,6 +131,19 @@ def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None, padded: 
         allocated,
         read_loop_lds(final) if held else {},
     )
+
+
+def read_trace(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> Trace:
+    """What Triton's front end makes of `fn`, and no pass. Raises what it raises."""
+    with offline_target(target) as gpu:
+        trace = trace_source(_source(fn, spec, load_jit), gpu, dict(spec.options))
+    trace.module = trace.context = None
+    return trace
+
+
+def _source(fn: Any, spec: LaunchSpec, load_jit: Any) -> ASTSource:
+    given = compile_arguments(spec, fn, load_jit)
+    return ASTSource(fn=fn, signature=given.signature, constexprs=given.constexprs, attrs=given.attrs)
 
 
 def _lay_out_cluster(trace: Trace, options: Any) -> None:

@@ -233,6 +233,10 @@ class _Kernel:
             losses = matrix_losses(waves, self.target.simds) if matrix else wave_losses(waves)
         if translator.inexact:
             self._note(f"no published cycles for {', '.join(sorted(translator.inexact))}: in proportion to others")
+        bounds = self._bounds(waves)
+        least, needs = max((clk, name) for name, clk in bounds.items())
+        if steady.cycles < least:
+            self._note(f"{loop.label}: waves could go round in {steady.cycles:.0f} clk, but {needs} takes {least:.0f}")
         conflicts = [(lines[n].op, lines[n].place, factor) for n, factor in sorted(translator.conflicts.items())]
         places = [lines[o.line].place for o in waves[0].stream if o.kind == MATRIX] or [
             lines[o.line].place for o in waves[0].stream
@@ -243,11 +247,11 @@ class _Kernel:
             instructions=loop.instructions,
             waves=len(waves),
             workgroups=self.workgroups,
-            cycles=steady.cycles,
-            alone=alone,
+            cycles=max(steady.cycles, least),
+            alone=max(alone, least / self.workgroups),
             matrix=matrix,
             work=sum(o.work for w in waves for o in w.stream) // self.workgroups,
-            bounds=self._bounds(waves),
+            bounds=bounds,
             causes=by_cause(losses),
             losses=tuple(self._named(x) for x in losses),
             conflicts=tuple(conflicts),

@@ -11,13 +11,14 @@ import functools
 from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.integers.polynomials import INDEX, Polynomial, add
+from gluonize.facts.made_descriptors import origin_of
 from gluonize.gluon.written import Written, binary, grouped, literal, method, negative, operand, times, total
 from gluonize.loops.loop.loop import NOWHERE, PipelinedLoop, Ring
 from gluonize.loops.plan.tiles.descriptors import DescriptorTile
 from gluonize.loops.plan.tiles.strided import Axis, StridedTile
 from gluonize.trace.front.trace import ConstFact, TensorFact
 from gluonize.write.accesses.accesses import STREAMED, streams_load
-from gluonize.write.descriptors import descriptors, tdm
+from gluonize.write.descriptors import tdm
 from gluonize.write.state.unit import Record
 from gluonize.write.state.writing import Emit, Writing
 
@@ -38,7 +39,7 @@ def copy(writing: Writing, loop: PipelinedLoop, ring: Ring, slot: str, target: s
     tile = ring.load.tile
     barrier = loop.ready_of(ring, slot)
     if isinstance(tile, DescriptorTile):
-        tdm.check_offsets(facts, writing.record, descriptors.origin_of(facts, tile.owner), list(tile.offsets))
+        tdm.check_offsets(facts, writing.record, origin_of(facts, tile.owner), list(tile.offsets))
         name, offsets = _place(facts, writing.emit, ring, tile)
     else:
         name, offsets = _position(ring, tile), [

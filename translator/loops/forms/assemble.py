@@ -126,6 +126,8 @@ def _merge(into: Record, other: Record) -> None:
     into.descriptor_tuples |= other.descriptor_tuples
     for choice in other.choices:
         into.choose(choice)
+    for kept in other.kept_loops:
+        into.keep_loop(kept.line, kept.index, kept.reason)
     for text in other.explained:
         into.explain(text)
 

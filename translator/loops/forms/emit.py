@@ -28,6 +28,7 @@ from gluonize.loops.loop.site import LoopSite
 from gluonize.loops.passes import early_refill, refill, slices, unroll
 from gluonize.loops.passes.passes import read_ahead
 from gluonize.loops.plan.plan import NotPipelined, PipelinePlan, run_of_loads
+from gluonize.loops.planner.fetched import loaded_by_helpers
 from gluonize.read.files.moved_lines import file_line
 from gluonize.write.calls import calls
 from gluonize.write.products import invariant
@@ -174,10 +175,14 @@ def announce(record: Record, facts: FunctionFacts, loops: FunctionLoops, decided
     if loop is None:
         for kept in loops.plans:
             if isinstance(kept, NotPipelined) and kept.wanted and kept.line == s.lineno:
-                record.choose(f"`for {facts.source.of(s.target)}` is not software-pipelined: {kept.reason}")
+                record.keep_loop(file_line(facts.frame.fn, s.lineno), facts.source.of(s.target), kept.reason)
         return
     plan = loop.plan
     record.choose(_chosen(plan, loop))
+    for called in loaded_by_helpers(facts, s.body):
+        record.keep_loop(
+            file_line(facts.frame.fn, s.lineno), facts.source.of(s.target), f"a tile is loaded by {called}"
+        )
     if plan.shallower and not decided.choices.number("depth"):
         record.explain(plan.shallower)
     for line, reason in plan.not_tiles:

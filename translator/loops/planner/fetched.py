@@ -8,10 +8,12 @@ from dataclasses import replace
 from gluonize.decide.readback.staging import Staged
 from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
+from gluonize.facts.made_descriptors import origin_of
 from gluonize.loops.plan.tiles.copy_width import source_layout, wide_enough
 from gluonize.loops.plan.tiles.strided import StridedTile, strided_tile
 from gluonize.loops.plan.tiles.terms import NotATile
 from gluonize.loops.planner import lds_room
+from gluonize.read.files.moved_lines import file_line
 from gluonize.trace.model.shared_layouts import Padded, Swizzled
 from gluonize.write.descriptors import descriptors, tdm
 from gluonize.write.state.unit import Decided
@@ -32,6 +34,32 @@ def loads_in(facts: FunctionFacts, statement: ast.AST) -> list[ast.Call]:
             visit(child)
 
     visit(statement)
+    return found
+
+
+def loaded_by_helpers(facts: FunctionFacts, statements: list[ast.stmt]) -> list[str]:
+    """The calls in `statements`, outside of loops in them, by which a helper loads what Triton fetches ahead: `load` in line 7."""
+    found: list[str] = []
+
+    def visit(node: ast.AST) -> None:
+        if isinstance(node, (ast.For, ast.While, ast.Lambda)):
+            return
+        if isinstance(node, ast.Call) and any(
+            path[: len(facts.path)] == facts.path and path[len(facts.path)] in facts.visits(node)
+            for path in facts.kernel.staging
+            if len(path) > len(facts.path) + 1
+        ):
+            inner, _ = facts.callee(node)
+            if inner is not None and (
+                any(loads_in(inner, s) for s in inner.tree.body) or loaded_by_helpers(inner, inner.tree.body)
+            ):
+                found.append(f"`{inner.frame.fn.__name__}` in line {file_line(facts.frame.fn, node.lineno)}")
+        for child in ast.iter_child_nodes(node):
+            visit(child)
+
+    for statement in statements:
+        if facts.taken(statement):
+            visit(statement)
     return found
 
 
@@ -72,7 +100,7 @@ def fetched_as(facts: FunctionFacts, decided: Decided, call: ast.Call) -> Staged
     """How Triton stages a load, but for tiles of descriptors that are bounds-masked accesses here and of the tensor data
     mover there: they are copied, or go through registers where a row may start between two of the narrowest copies."""
     staged, callee = staged_of(facts, call), callees.callee_of(facts, call)
-    if staged.copy != "tensor" or tdm.uses_data_mover(facts, decided, descriptors.origin_of(facts, callee.owner)):
+    if staged.copy != "tensor" or tdm.uses_data_mover(facts, decided, origin_of(facts, callee.owner)):
         return staged
     offsets = callees.bind(call, callee).get("offsets")
     if isinstance(offsets, (ast.List, ast.Tuple)) and wide_enough(facts, callee.owner, offsets.elts):

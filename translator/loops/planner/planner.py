@@ -22,6 +22,7 @@ from gluonize.facts.loops.loop_range import (
     varies,
 )
 from gluonize.facts.loops.span import constant_span, known_trips
+from gluonize.facts.made_descriptors import origin_of
 from gluonize.facts.refusals import line_of
 from gluonize.facts.syntax import unparsed
 from gluonize.facts.webs import Definition
@@ -34,7 +35,15 @@ from gluonize.loops.plan.tiles.strided import StridedTile
 from gluonize.loops.plan.tiles.tail import TailProof
 from gluonize.loops.planner import lds_room
 from gluonize.loops.planner.depth import fitting, padded
-from gluonize.loops.planner.fetched import fetched_as, is_held, loads_in, one_way, staged_of, strided_tiles
+from gluonize.loops.planner.fetched import (
+    fetched_as,
+    is_held,
+    loaded_by_helpers,
+    loads_in,
+    one_way,
+    staged_of,
+    strided_tiles,
+)
 from gluonize.loops.planner.overwritten import elsewhere, overwritten
 from gluonize.loops.planner.specialize import asked_for
 from gluonize.numbered import numbered
@@ -53,6 +62,8 @@ def plan_loop(facts: FunctionFacts, decided: Decided, loop: ast.For, hold: bool 
     held = [c for c in found if is_held(facts, c)]
     staged = [c for c in found if c not in held]
     if not found:
+        if called := loaded_by_helpers(facts, loop.body):
+            return NotPipelined(loop.lineno, f"its tiles are loaded by {' and '.join(called)}", True)
         return NotPipelined(loop.lineno, "Triton fetches no load of its body ahead")
     plan = _plan(facts, decided, loop, found if hold else staged)
     if isinstance(plan, PipelinePlan) or not held:
@@ -193,8 +204,8 @@ def _fetch(
     if any(s.copy == "registers" for s in theirs) and (
         moved := [c for c in staged if _by_data_mover(facts, decided, c)]
     ):
-        origin = descriptors.origin_of(facts, callees.callee_of(facts, moved[0]).owner)
-        raise tdm.keep_plain(facts, origin, "another load of its loop goes through registers")
+        origin = origin_of(facts, callees.callee_of(facts, moved[0]).owner)
+        raise tdm.keep_plain(origin, "another load of its loop goes through registers")
     fetched, copies, buffers = one_way(theirs, by_tile, _mixes(facts, decided, loop))
     if fitting(facts, zip(staged, fetched), buffers) < min(2, buffers):
         fetched, copies, buffers = one_way(theirs, by_tile, False)
@@ -251,7 +262,7 @@ def _by_data_mover(facts: FunctionFacts, decided: Decided, call: ast.Call) -> bo
     """Whether a load is one of a descriptor of the tensor data mover."""
     owner = callees.callee_of(facts, call).owner
     described = owner is not None and callees.is_descriptor(facts.fact(owner))
-    return described and tdm.uses_data_mover(facts, decided, descriptors.origin_of(facts, owner))
+    return described and tdm.uses_data_mover(facts, decided, origin_of(facts, owner))
 
 
 def _plain(facts: FunctionFacts, decided: Decided, loop: ast.For) -> bool:
@@ -318,7 +329,7 @@ def _descriptor_load(
     bounds = descriptors.bounds_of(facts, owner)
     name = _name(statement, call, {"pointer": owner})
     plain = isinstance(offsets, (ast.List, ast.Tuple))
-    if tdm.uses_data_mover(facts, decided, descriptors.origin_of(facts, owner)):
+    if tdm.uses_data_mover(facts, decided, origin_of(facts, owner)):
         if not plain or not isinstance(owner, ast.Name) or tail.varies(owner):
             raise NotAhead(f"the descriptor load in line {line_of(facts.frame, call)} is not a plain tile")
         covered = len(bounds) == len(offsets.elts) and any(map(tail.ends, offsets.elts, bounds))

@@ -12,140 +12,138 @@ after:  `if not EVEN: a = tl.load(ptrs, mask) else: a = tl.load(ptrs)`
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+import copy
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from gluonize.facts.syntax import unparsed
-from gluonize.gluon.written import Written, closed, form_of, literal
-from gluonize.gluon.written import name as variable
-from gluonize.gluon.written import operand
-from gluonize.numbered import numbered
-from gluonize.read.files.source_text import SourceText, dedented, edited_copy, first_line, replace_spans
-from gluonize.read.files.string_lines import inside_strings
-from gluonize.trace.front.trace import ConstFact, Frame, TensorFact
+from gluonize.loops.source.inlined_body import CannotInline, body_for, names_in
+from gluonize.read.files.moved_lines import file_line
+from gluonize.read.files.source_text import Edit, SourceText, edited_copy
+from gluonize.trace.front.trace import ConstFact, Frame, TensorFact, Trace, Visit
 from gluonize.triton_api.front_end import CompilationError
 from gluonize.triton_api.jit_functions import JITFunction
 
-# Which lines of a helper's body stand in place of a call: those of the branches that its constants choose, without what nothing reads.
-
-_ARITHMETIC = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Subscript, ast.Slice)
-
-
-def is_arithmetic(node: ast.expr) -> bool:
-    """Whether computing an expression elsewhere, or not at all, makes no difference to anything else."""
-    allowed = (*_ARITHMETIC, ast.Tuple, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context)
-    return all(isinstance(n, allowed) for n in ast.walk(node))
+MAX_ROUNDS = 8
+Place = tuple[str, int]  # a line of a file
 
 
-def _branch(s: ast.stmt, frame: Frame, literal: set[str]) -> list[ast.stmt] | None:
-    """The side of a condition that `literal` arguments decide; None for other statements."""
-    visit = frame.first(s.test) if isinstance(s, ast.If) else None
-    if visit is None or not isinstance(visit.fact, ConstFact):
+def inlined_kernel(trace: Trace, staged: frozenset[Place]) -> Any | None:
+    """A copy of the kernel with such helpers in place of their calls, in it and in the helpers that it calls; None when there are
+    none (or none that fit). staged: the loads that Triton fetches ahead."""
+    calling = _calling(trace, staged)
+    frames: dict[int, list[Frame]] = {}
+    for frame in trace.frames:
+        frames.setdefault(id(frame.fn), []).append(frame)
+    kernel = trace.frames[0].fn
+    edited: dict[int, Any] = {}
+    for own in frames.values():
+        source = SourceText(own[0].fn.src)
+        if edits := _edits(trace, own, source, calling, own[0].fn is kernel):
+            edited[id(own[0].fn)] = edited_copy(own[0].fn, source, edits)
+    if not edited:
         return None
-    asked = {n.id for n in ast.walk(s.test) if isinstance(n, ast.Name)}
-    return None if not asked <= literal else s.body if visit.fact.value else s.orelse
+    if edited.keys() != {id(kernel)}:
+        for own in frames.values():  # who calls a copy is a copy too
+            edited.setdefault(id(own[0].fn), copy.copy(own[0].fn))
+        for fn in edited.values():
+            fn.__globals__ = {name: edited.get(id(value), value) for name, value in fn.__globals__.items()}
+    return edited[id(kernel)]
 
 
-def unread_assignments(
-    statements: list[ast.stmt], returned: ast.Return | None, frame: Frame, literal: set[str], local: set[str]
-) -> set[ast.stmt]:
-    """Assignments to `local` variables that nothing reads, once branches on `literal` arguments are resolved."""
-    left: list[ast.stmt] = []
-    pending = list(statements)
-    while pending:
-        branch = _branch(s := pending.pop(), frame, literal)
-        left, pending = (left + [s], pending) if branch is None else (left, pending + branch)
-    simple = {
-        s: s.targets[0].id
-        for s in left
-        if isinstance(s, ast.Assign) and len(s.targets) == 1 and isinstance(s.targets[0], ast.Name)
-    }
-    simple = {s: name for s, name in simple.items() if name in local and is_arithmetic(s.value)}
-    unread: set[ast.stmt] = set()
-    grew = True
-    while grew:
-        others = [s for s in [*left, *([returned] if returned else [])] if s not in unread]
-        reads = {n.id for s in others for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-        moved = {s.target.id for s in others if isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name)}
-        found = {s for s, name in simple.items() if s not in unread and name not in reads | moved}
-        grew = bool(found)
-        unread |= found
-    return unread
-
-
-def lines_of(
-    text: list[str], statements: list[ast.stmt], frame: Frame, after: int, literal: set[str], unread: set[ast.stmt]
-) -> list[str]:
-    """The lines of `statements` but `unread` and the comments between them, dedented; branches on `literal` arguments are resolved."""
-    out: list[str] = []
-    column = statements[0].col_offset
-    for s in statements:
-        out += [dedented(line, column) for line in text[after : s.lineno - 1]]
-        branch = _branch(s, frame, literal)
-        if branch:
-            out += lines_of(text, branch, frame, first_line(text, branch[0].lineno) - 1, literal, unread)
-        elif branch is None and s not in unread:
-            out += [dedented(line, column) for line in text[s.lineno - 1 : s.end_lineno]]
-        after = s.end_lineno or s.lineno
-    return out
-
-
-MAX_DEPTH = 4
-
-
-class _CannotInline(Exception):
-    pass
-
-
-def inlined_kernel(launch: Any) -> Any | None:
-    """A copy of the kernel with such helpers in place of their calls; None when there are none (or none that fit)."""
-    frame: Frame = launch.trace.frames[0]
-    calling = {path[0] for path in launch.staging if len(path) > 1}
-    if not calling:
-        return None
-    source = SourceText(frame.fn.src)
-    tree = ast.parse(frame.fn.src).body[0]
-    edits: list[tuple[int, int, str]] = []
+def _edits(trace: Trace, frames: list[Frame], source: SourceText, calling: set[int], kernel: bool) -> list[Edit]:
+    """The edits that put helpers in place of their calls in one function, in all of its specializations alike."""
+    fn = frames[0].fn
+    if not isinstance(fn, JITFunction) or not any(ident in calling for frame in frames for ident in frame.calls):
+        return []
+    tree = ast.parse(fn.src).body[0]
+    edits: list[Edit] = []
+    names = names_in(tree) | {a.arg for a in ast.walk(tree) if isinstance(a, ast.arg)}
     blocks = [(loop.body, True) for loop in ast.walk(tree) if isinstance(loop, ast.For)]
-    for block, looped in [*blocks, (tree.body, False)]:
-        for statement in _reached(frame, block):
+    for block, looped in [*blocks, *([(tree.body, False)] if kernel else [])]:
+        known = set(names)  # what one loop calls its variables, another one may
+        for statement in dict.fromkeys(s for frame in frames for s in _reached(frame, block, not looped)):
             call = getattr(statement, "value", None)
             if not isinstance(statement, (ast.Assign, ast.Expr)) or not isinstance(call, ast.Call):
                 continue
-            visits = frame.visits.get((type(call).__name__, *_position(call)), [])
-            if len(visits) != 1 or visits[0].ident not in calling or visits[0].ident not in frame.calls:
+            reached = [(frame, helper) for frame in frames for helper in _helpers(trace, frame, call)]
+            if not reached or not any(ident in calling for _, (ident, _) in reached):
                 continue
-            helper = launch.trace.by_name[frame.calls[visits[0].ident]]
-            if not looped and (edits or not _takes_pointers(helper)):
+            if not looped and (edits or not _takes_pointers(reached[0][1][1])):
                 continue  # one at a time: what it calls its variables counts for the next one
+            ended = set() if looped else _ended(tree, statement)
             try:
-                lines = _body(
-                    source, tree, frame, statement, call, helper, set() if looped else _ended(tree, statement)
-                )
-            except _CannotInline:
+                texts = {
+                    tuple(body_for(source, tree, frame, statement, call, helper, ended, known))
+                    for frame, (_, helper) in reached
+                }
+            except CannotInline:
                 continue
+            if len(texts) > 1 or any(len(_visits(frame, call)) > 1 for frame, _ in reached):
+                continue
+            lines = texts.pop()
+            known |= {n.id for s in ast.parse("\n".join(lines)).body for n in ast.walk(s) if isinstance(n, ast.Name)}
             indent = source.indent(statement)
             text = ("\n").join(indent + line if line.strip() else "" for line in lines)
             start, end = source.span(statement)
             edits.append((start - len(indent), end, text))
-    return edited_copy(frame.fn, source, edits) if edits else None
+    return edits
 
 
-def inline_tile_loads(launch: Any, retrace: Callable[[Any], Any]) -> Any:
+def _visits(frame: Frame, node: ast.AST) -> list[Visit]:
+    return frame.visits.get((type(node).__name__, *_position(node)), [])
+
+
+def _helpers(trace: Trace, frame: Frame, call: ast.Call) -> list[tuple[int, Frame]]:
+    """The call's visits in a specialization, each with the specialization of the helper that it reached."""
+    return [(v.ident, trace.by_name[frame.calls[v.ident]]) for v in _visits(frame, call) if v.ident in frame.calls]
+
+
+def inline_tile_loads(launch: Any, retrace: Callable[[Any], Any], read: Callable[[Any], Trace]) -> Any:
     """`launch`, traced again with helpers inlined for as long as that puts more loads into their loops.
 
     Where Triton does not take a helper's statements in place of the call (a variable of another type, say), the call stays.
+    read: the trace of a function alone, which is all that the steps in between take.
     """
-    for _ in range(MAX_DEPTH):
-        fn = inlined_kernel(launch)
+    staged, trace, inlined = _staged(launch), launch.trace, None
+    for _ in range(MAX_ROUNDS if staged else 0):
+        fn = inlined_kernel(trace, staged)
         if fn is None:
             break
         try:
-            launch = retrace(fn)
+            trace, inlined = read(fn), fn
         except CompilationError:
             break
-    return launch
+    return retrace(inlined) if inlined is not None else launch
+
+
+def _staged(launch: Any) -> frozenset[Place]:
+    """Where the loads stand that Triton fetches ahead and a helper makes, and the calls by which it comes to them: their lines are
+    those of a helper's statements in their place."""
+    idents = {ident for path in launch.staging if len(path) > 1 for ident in path}
+    return frozenset(
+        _place(frame, key)
+        for frame in (launch.trace.frames if idents else ())
+        for key, visits in frame.visits.items()
+        if any(v.ident in idents for v in visits)
+    )
+
+
+def _place(frame: Frame, key: tuple) -> Place:
+    """The file and the line of what a function's visits are of."""
+    return frame.fn.file_name, file_line(frame.fn, key[1])
+
+
+def _calling(trace: Trace, staged: frozenset[Place]) -> set[int]:
+    """The visits of the calls that reach a load of `staged` in a helper."""
+
+    @functools.cache
+    def reaches(name: str) -> bool:
+        frame = trace.by_name[name]
+        here = any(key[0] == "Call" and _place(frame, key) in staged for key in frame.visits)
+        return here or any(reaches(callee) for callee in frame.calls.values())
+
+    return {ident for frame in trace.frames for ident, callee in frame.calls.items() if reaches(callee)}
 
 
 def _position(node: ast.AST) -> tuple[int, int, int, int]:
@@ -166,244 +164,12 @@ def _ended(kernel: ast.AST, statement: ast.stmt) -> set[str]:
     return {n.id for n in names} - later
 
 
-def _body(
-    source: SourceText, kernel: ast.AST, frame: Frame, statement, call: ast.Call, helper: Frame, ended: set[str]
-) -> list[str]:
-    """The lines that replace `statement`, without its indentation. ended: variables of the caller that may be overwritten."""
-    fn = helper.fn
-    if not isinstance(fn, JITFunction) or fn.noinline:
-        raise _CannotInline
-    text = SourceText(fn.src)
-    tree = ast.parse(fn.src).body[0]
-    if not _same_globals(tree, fn, kernel, frame.fn):
-        raise _CannotInline
-    said = ast.get_docstring(tree)
-    body = list(tree.body if said is None else tree.body[1:])
-    comment = [f"# {line.strip()}" for line in (said or "").splitlines() if line.strip()]
-    returned = body.pop() if body and isinstance(body[-1], ast.Return) else None
-    leaves = [] if returned or not body else _leaves(body[-1], helper)
-    inner = [n for s in body for n in ast.walk(s)]
-    if not body or any(isinstance(n, (ast.Return, ast.Global, ast.FunctionDef)) and n not in leaves for n in inner):
-        raise _CannotInline
-    arguments = _arguments(source, tree, call, helper)
-    names = {n.id for n in ast.walk(kernel) if isinstance(n, ast.Name)} | {
-        a.arg for a in ast.walk(kernel) if isinstance(a, ast.arg)
-    }
-    stored = {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    targets = _targets(statement)
-    local = stored - set(arguments)
-    if local & (names - set(targets) - ended):
-        raise _CannotInline
-    constants = {a.arg: _annotation(a, fn, frame.fn) for a in tree.args.args}
-    around = _Around(names, stored, frozenset(targets), ended)
-    statements = [*body, *([returned] if returned else [])]
-    before, renamed = _parameters(arguments, constants, helper, statements, around)
-    edits = [
-        (*text.span(n), renamed[n.id] if _stands_alone(parent, n) else operand(renamed[n.id]))
-        for s in statements
-        for parent in ast.walk(s)
-        for n in ast.iter_child_nodes(parent)
-        if isinstance(n, ast.Name) and n.id in renamed
-    ]
-    lines_in_strings = inside_strings(text.text)
-    if any("\n" in new for _, _, new in edits) or any(
-        s.lineno <= n <= s.end_lineno for s in body for n in lines_in_strings
-    ):
-        raise _CannotInline
-    for leaf in leaves:
-        start, end = text.span(leaf)
-        assigned = _results(text, edits, statement, leaf, targets)
-        edits = [e for e in edits if not (start <= e[0] and e[1] <= end)]
-        new = assigned[0] if assigned else "pass"
-        edits.append((start, end, new + "\n" * (leaf.end_lineno - leaf.lineno - new.count("\n"))))
-    changed = replace_spans(text.text, 0, len(text.text), edits).split("\n")
-    literal = {name for name, (_, node) in arguments.items() if node is None or isinstance(node, ast.Constant)}
-    decided = literal - stored
-    unread = unread_assignments(body, returned, helper, decided, local - set(targets))
-    lines = lines_of(changed, body, helper, _after_header(text, tree), decided, unread)
-    results = [] if leaves else _results(text, edits, statement, returned, targets)
-    return comment + before + lines + results
-
-
-@dataclass(frozen=True)
-class _Around:
-    """Names of the caller and of the helper. names: all of the caller; stored: what the helper assigns; targets: what the call is
-    assigned to; ended: variables of the caller that may be overwritten, none in a loop."""
-
-    names: set[str]
-    stored: set[str]
-    targets: frozenset[str]
-    ended: set[str]
-
-
-def _parameters(
-    arguments: dict, constants: dict, helper: Frame, statements: list[ast.stmt], around: _Around
-) -> tuple[list[str], dict[str, Written]]:
-    """(the lines that give parameters their values, the parameters that stand as something else). Raises: _CannotInline."""
-    names, stored, ended = around.names, around.stored, around.ended
-    before: list[str] = []
-    renamed: dict[str, Written] = {}
-    for name, (argument, node) in arguments.items():
-        simple = node is None or isinstance(node, (ast.Name, ast.Constant))
-        if not simple and is_arithmetic(node) and not stored & _names(node):
-            constant = isinstance(helper.args.get(name), ConstFact)
-            simple = constant or _most_uses(statements, name) <= 1
-        if name in stored:
-            if argument != name:
-                if name in names - ended:
-                    raise _CannotInline
-                if any(name in _names(other) for parameter, (_, other) in arguments.items() if parameter != name):
-                    renamed[name] = _inside(name, around, arguments)  # what the caller calls so is still needed
-                before.append(f"{renamed.get(name, name)} = {closed(argument)}")
-            elif name not in around.targets and name not in ended:
-                if not ended:  # in a loop, which hands its variables on
-                    raise _CannotInline
-                renamed[name] = _inside(name, around, arguments)
-                before.append(f"{renamed[name]} = {name}")
-        elif argument != name:
-            if simple and argument not in stored:
-                renamed[name] = argument
-            else:
-                if name in names:
-                    if not ended:
-                        raise _CannotInline
-                    renamed[name] = variable(numbered(name, (names | stored).__contains__))
-                constant = constants.get(name) if isinstance(helper.args.get(name), ConstFact) else None
-                own = renamed.get(name, name)
-                before.append(f"{own}: {constant} = {closed(argument)}" if constant else f"{own} = {closed(argument)}")
-    return before, renamed
-
-
-def _names(node: ast.AST | None) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if node is not None else set()
-
-
-def _inside(name: str, around: _Around, arguments: Iterable[str]) -> Written:
-    """What a parameter is called where the caller has its name."""
-    return variable(numbered(f"{name}_inside", {*around.names, *around.stored, *arguments}.__contains__))
-
-
-def _reached(frame: Frame, statements: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements of a block, and of those that conditions decided at compile time choose in it."""
+def _reached(frame: Frame, statements: list[ast.stmt], either: bool = False) -> Iterator[ast.stmt]:
+    """Statements of a block, and of those that conditions decided at compile time choose in it; either: also of both sides of others."""
     for s in statements:
         if isinstance(s, ast.If) and isinstance(fact := frame.fact(s.test), ConstFact):
-            yield from _reached(frame, s.body if fact.value else s.orelse)
+            yield from _reached(frame, s.body if fact.value else s.orelse, either)
+        elif isinstance(s, ast.If) and either:
+            yield from _reached(frame, [*s.body, *s.orelse], either)
         else:
             yield s
-
-
-def _same_globals(helper: ast.FunctionDef, fn: JITFunction, kernel: ast.FunctionDef, into: JITFunction) -> bool:
-    """Whether what the helper finds outside of itself is the same where it is called."""
-    names = {n.id for s in helper.body for n in ast.walk(s) if isinstance(n, ast.Name)} - _bound_in(helper)
-    missing = object()
-    return not names & _bound_in(kernel) and all(
-        fn.__globals__.get(name, missing) is into.__globals__.get(name, missing) for name in names
-    )
-
-
-def _bound_in(function: ast.FunctionDef) -> set[str]:
-    """The parameters and variables of a function."""
-    stored = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    return stored | {a.arg for a in ast.walk(function) if isinstance(a, ast.arg)}
-
-
-def _annotation(parameter: ast.arg, fn: JITFunction, into: JITFunction) -> str | None:
-    """The annotation of a helper's parameter, where it means the same in the caller."""
-    names = [n.id for n in ast.walk(parameter.annotation or ast.Constant(None)) if isinstance(n, ast.Name)]
-    known = bool(names) and all(fn.__globals__.get(n) is into.__globals__.get(n) is not None for n in names)
-    return unparsed(parameter.annotation) if known else None
-
-
-def _leaves(s: ast.stmt, frame: Frame) -> list[ast.Return]:
-    """The returns that end every branch of a condition decided at compile time."""
-    if not isinstance(s, ast.If) or not isinstance(frame.fact(s.test), ConstFact):
-        return []
-    out: list[ast.Return] = []
-    for branch in (s.body, s.orelse):
-        last = branch[-1] if branch else None
-        if isinstance(last, ast.Return):
-            out.append(last)
-        elif last is not None and _leaves(last, frame):
-            out += _leaves(last, frame)
-        else:
-            return []
-    return out
-
-
-def _most_uses(statements: list[ast.stmt], name: str) -> int:
-    """How often one way through the statements uses a name; a loop counts twice."""
-    uses = 0
-    for s in statements:
-        here = sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(s))
-        if isinstance(s, (ast.For, ast.While)):
-            here *= 2
-        elif isinstance(s, ast.If):
-            branches = [_most_uses(b, name) for b in (s.body, s.orelse)]
-            here = max(branches) + sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(s.test))
-        uses += here
-    return uses
-
-
-def _stands_alone(parent: ast.AST, node: ast.expr) -> bool:
-    """Whether an expression in place of `node` needs no parentheses."""
-    if isinstance(parent, ast.Call):
-        return node in parent.args
-    return isinstance(parent, (ast.If, ast.keyword, ast.Assign, ast.Return))
-
-
-def _arguments(source: SourceText, tree: ast.FunctionDef, call: ast.Call, helper: Frame):
-    """Parameter -> (text, node); constants that the call leaves to defaults have no node."""
-    parameters = [a.arg for a in tree.args.args]
-    if tree.args.vararg or tree.args.kwarg or any(isinstance(a, ast.Starred) for a in call.args):
-        raise _CannotInline
-    out: dict[str, tuple[Written, ast.expr | None]] = {}
-    for name, node in [*zip(parameters, call.args), *((k.arg, k.value) for k in call.keywords)]:
-        out[name] = Written(source.of(node), form_of(node), open=source.is_open(node)), node
-    for name in parameters:
-        if name not in out:
-            fact = helper.args.get(name)
-            if not isinstance(fact, ConstFact) or not isinstance(fact.value, (int, float, bool, str, type(None))):
-                raise _CannotInline
-            out[name] = literal(fact.value), None
-    return out
-
-
-def _targets(statement: ast.stmt) -> list[str]:
-    if isinstance(statement, ast.Expr):
-        return []
-    if len(statement.targets) != 1:
-        raise _CannotInline
-    target = statement.targets[0]
-    elements = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
-    if not all(isinstance(e, ast.Name) for e in elements):
-        raise _CannotInline
-    return [e.id for e in elements]
-
-
-def _after_header(text: SourceText, tree: ast.FunctionDef) -> int:
-    """The line (from 1) after which the statements of the body start, docstring excluded."""
-    first = tree.body[0]
-    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
-        return first.end_lineno or first.lineno
-    return text.first_line(first) - 1
-
-
-def _results(
-    text: SourceText, edits, statement: ast.stmt, returned: ast.Return | None, targets: list[str]
-) -> list[str]:
-    """Assignments of what the helper returns to what the call was assigned to."""
-    if isinstance(statement, ast.Expr):
-        return []
-    if returned is None or returned.value is None:
-        raise _CannotInline
-    value = returned.value
-    elements = value.elts if isinstance(value, ast.Tuple) and len(targets) > 1 else [value]
-    if len(elements) != len(targets):
-        raise _CannotInline
-    texts = []
-    for e in elements:
-        start, end = text.span(e)
-        changed = replace_spans(text.text, start, end, [x for x in edits if start <= x[0] and x[1] <= end])
-        texts.append(closed(Written(changed, form_of(e), open=text.is_open(e))))
-    pairs = [(t, e) for t, e in zip(targets, texts) if t != e]
-    return [f"{', '.join(t for t, _ in pairs)} = {', '.join(e for _, e in pairs)}"] if pairs else []

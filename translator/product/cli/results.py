@@ -60,6 +60,7 @@ def result_entries(report: FileReport) -> list[dict]:
                 "diagnostics": whole + [found.as_json() for found in checked.diagnostics],
                 "choices": list(checked.outcome.choices),
                 "assumptions": list(checked.outcome.assumptions),
+                "kept_loops": [kept.as_json() for kept in checked.outcome.kept_loops],
                 "metrics": checked.gluon.metrics.as_json() if checked.gluon else None,
                 "triton": checked.triton.metrics.as_json() if checked.triton else None,
                 "parity": checked.parity.as_json() if checked.parity else None,
@@ -75,6 +76,7 @@ def result_entries(report: FileReport) -> list[dict]:
 _NO_CHECKS = {
     "choices": [],
     "assumptions": [],
+    "kept_loops": [],
     "metrics": None,
     "triton": None,
     "parity": None,

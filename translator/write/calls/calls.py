@@ -73,7 +73,7 @@ def home(helper: Helpers, held: Mapping[ast.Call, Any], node: ast.Call) -> Layou
     given = bind(node, callee)
     tensors = [a for a in given.values() if facts.tensor(a) is not None]
     if kind in ("elementwise", "scan", "load", "atomic"):
-        for argument in tensors:
+        for argument in sorted(tensors, key=helper.is_one_value):
             if facts.tensor(argument).rank == fact.rank:
                 return home_of(argument)
     if kind == "creator" and callee.name == "zeros_like" and tensors:

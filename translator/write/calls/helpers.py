@@ -16,7 +16,9 @@ from gluonize.facts.function import FunctionFacts, GivenPointers
 from gluonize.facts.reading import MAX_CALL_DEPTH
 from gluonize.facts.refusals import refuse
 from gluonize.facts.syntax import arguments_of
-from gluonize.gluon.written import Written, call, keyword, name as variable, operand
+from gluonize.gluon.written import Written, call, keyword
+from gluonize.gluon.written import name as variable
+from gluonize.gluon.written import operand
 from gluonize.trace.front.trace import TensorFact, TupleFact
 from gluonize.trace.model.layouts import Layout
 from gluonize.write.accesses.addresses import is_bare_parameter, is_pointer, root_parameter
@@ -30,13 +32,14 @@ from gluonize.write.state.writing import HomeOf, Writing
 class Helpers:
     """What writes the helpers that a function calls.
 
-    lies_anywhere: whether an argument is made in any layout alike. reader, writer: of another function, where its arguments lie so.
+    lies_anywhere: whether an argument is made in any layout alike; is_one_value: whether because all of it is one value. reader, writer: of another function, where its arguments lie so.
     """
 
     unit: Unit
     facts: FunctionFacts
     home: HomeOf
     lies_anywhere: Callable[[ast.expr], bool]
+    is_one_value: Callable[[ast.expr], bool]
     reader: Callable[..., Any]
     writer: Callable[..., Any]
 

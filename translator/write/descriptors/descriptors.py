@@ -13,10 +13,11 @@ from typing import Any
 
 from gluonize.facts.callees import is_descriptor
 from gluonize.facts.function import FunctionFacts
+from gluonize.facts.made_descriptors import Origin, origin_of
 from gluonize.gluon.written import Written
 from gluonize.gluon.written import attribute as attribute_of
 from gluonize.gluon.written import call, indexed, literal, method, operand, tuple_of
-from gluonize.trace.front.trace import ConstFact, OpaqueFact, TensorFact
+from gluonize.trace.front.trace import OpaqueFact, TensorFact
 from gluonize.trace.model.layouts import Layout, Slice
 from gluonize.write.descriptors import tdm, tdm_rows
 from gluonize.write.descriptors.tile_functions import Copies, tile_function
@@ -32,9 +33,9 @@ def block_of(fact: OpaqueFact) -> TensorFact:
 
 def emit_make(writing: Writing, node: ast.Call, callee, given: dict[str, ast.expr], want: Any) -> Written:
     facts = writing.facts
-    if tdm.uses_data_mover(facts, writing.decided, node):
+    if tdm.uses_data_mover(facts, writing.decided, Origin(facts, node)):
         if (pad := _padding(facts, node)) != "zero":
-            raise tdm.keep_plain(facts, node, f"the data mover does not fill with {pad}")
+            raise tdm.keep_plain(Origin(facts, node), f"the data mover does not fill with {pad}")
         return tdm.make_text(writing, node, given, block_of(facts.fact(node)).shape, _name_of(facts, node))
     shape, strides = (_tuple_text(writing.emit, given[k]) for k in ("shape", "strides"))
     return tuple_of(writing.emit(given["base"]), shape, strides)
@@ -111,9 +112,9 @@ def _access(
             layout = None if value is not None else _layout(facts, node, facts.tensor(node).shape, want)
             return tdm_rows.access(writing, node, owner, origin, indices, value, layout)
         if kind not in ("load", "store"):
-            raise tdm.keep_plain(facts, origin, f"the data mover has no `{kind}`")
+            raise tdm.keep_plain(origin, f"the data mover has no `{kind}`")
         if not isinstance(indices[0], (ast.List, ast.Tuple)):
-            raise tdm.keep_plain(facts, origin, "offsets are not written as a list")
+            raise tdm.keep_plain(origin, "offsets are not written as a list")
         tdm.check_offsets(facts, writing.record, origin, indices[0].elts)
         offsets = tdm.bounds_text(facts, writing.emit, indices[0])
         if value is not None:
@@ -180,11 +181,15 @@ def tile_fetch(
 
 def bounds_of(facts: FunctionFacts, owner: ast.expr) -> list[ast.expr]:
     """The shape that the descriptor was made with, where it is in reach; else nothing."""
-    made = made_by(facts, owner)
-    if made is None:
-        return []
-    shape = made.args[1] if len(made.args) > 1 else next((k.value for k in made.keywords if k.arg == "shape"), None)
-    return list(shape.elts) if isinstance(shape, (ast.List, ast.Tuple)) else []
+    return _elements(facts, owner, 1, "shape")
+
+
+def _elements(facts: FunctionFacts, owner: ast.expr, position: int, name: str) -> list[ast.expr]:
+    """The elements of what a descriptor was made with, where this function has them; else nothing."""
+    origin = origin_of(facts, owner)
+    given = origin.given(position, name) if origin is not None else None
+    found = given[1] if given is not None and given[0] is facts else None
+    return list(found.elts) if isinstance(found, (ast.List, ast.Tuple)) else []
 
 
 def fetchable(facts: FunctionFacts, owner: ast.expr) -> bool:
@@ -236,54 +241,24 @@ def _offset_texts(emit: Emit, node: ast.expr, rank: int) -> list[str]:
 
 def _block_texts(facts: FunctionFacts, emit: Emit, owner: ast.expr, shape: tuple[int, ...], kind: str) -> list[str]:
     """Block sizes, by the names that the descriptor was made with where those are in reach."""
-    made = made_by(facts, owner)
-    if made is not None and kind not in ("gather", "scatter"):
-        block = next((k.value for k in made.keywords if k.arg == "block_shape"), None)
-        if block is None and len(made.args) > 3:
-            block = made.args[3]
-        if isinstance(block, (ast.List, ast.Tuple)):
-            return [emit(e) for e in block.elts]
-    return [str(s) for s in shape]
-
-
-def made_by(facts: FunctionFacts, owner: ast.expr) -> ast.Call | None:
-    """The call that made the descriptor, where it is the one definition of a variable of this function."""
-    if isinstance(owner, ast.Call):
-        return owner
-    made = facts.webs.single_of(owner)
-    value = made.value if made is not None else None
-    if isinstance(value, ast.Call) and is_descriptor(facts.fact(value)):
-        return value
-    return made_by(facts, value) if isinstance(value, ast.Name) else None
-
-
-def origin_of(facts: FunctionFacts, owner: ast.expr) -> ast.Call | ast.arg | None:
-    """What a descriptor comes from, where that is known: the call that makes it, or an argument of the kernel."""
-    if (call := made_by(facts, owner)) is not None:
-        return call
-    made = facts.webs.single_of(owner)
-    if made is not None and isinstance(made.node, ast.arg):
-        return None if facts.path else made.node
-    return origin_of(facts, made.value) if made is not None and isinstance(made.value, ast.Name) else None
+    block = _elements(facts, owner, 3, "block_shape") if kind not in ("gather", "scatter") else []
+    return [emit(e) for e in block] or [str(s) for s in shape]
 
 
 def descriptor_root(facts: FunctionFacts, owner: ast.expr) -> str | None:
+    """The kernel's argument that the tensor of a descriptor is in."""
     from gluonize.write.accesses.addresses import root_parameter
 
-    made = origin_of(facts, owner)
-    if isinstance(made, ast.arg):
-        return made.arg
-    if made is None or not made.args and not made.keywords:
-        return None
-    base = made.args[0] if made.args else next((k.value for k in made.keywords if k.arg == "base"), None)
-    return root_parameter(facts, base) if base is not None else None
+    origin = origin_of(facts, owner)
+    if origin is not None and isinstance(origin.node, ast.arg):
+        return origin.node.arg
+    base = origin.given(0, "base") if origin is not None else None
+    return root_parameter(*base) if base is not None else None
 
 
 def _padding(facts: FunctionFacts, owner: ast.expr) -> str:
-    made = made_by(facts, owner)
-    option = next((k.value for k in made.keywords if k.arg == "padding_option"), None) if made is not None else None
-    fact = facts.fact(option) if option is not None else None
-    return fact.value if isinstance(fact, ConstFact) else "zero"
+    origin = origin_of(facts, owner)
+    return origin.padding if origin is not None else "zero"
 
 
 def attribute(facts: FunctionFacts, decided: Decided, emit: Emit, node: ast.Attribute) -> Written | None:

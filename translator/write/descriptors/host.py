@@ -12,6 +12,7 @@ import ast
 
 from gluonize.facts.callees import is_descriptor
 from gluonize.facts.function import FunctionFacts
+from gluonize.facts.made_descriptors import Origin
 from gluonize.read.spec.compile_arguments import descriptor_tuple
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.write.descriptors import descriptors, tdm
@@ -29,7 +30,7 @@ def take_tuples(writing: Writing) -> list[str]:
         if not is_descriptor(fact):
             continue
         writing.record.descriptor_tuples.add(argument.arg)
-        if tdm.uses_data_mover(facts, writing.decided, argument):
+        if tdm.uses_data_mover(facts, writing.decided, Origin(facts, argument)):
             name = descriptors.stem(argument.arg)
             lines.append(
                 tdm.argument_text(

@@ -12,6 +12,7 @@ import ast
 
 from gluonize.decide.layouts.names import LayoutNames
 from gluonize.facts.function import FunctionFacts
+from gluonize.facts.made_descriptors import Origin
 from gluonize.facts.numbers.signs import obligations_of, sign_of
 from gluonize.facts.syntax import unparsed
 from gluonize.facts.webs import Web
@@ -40,7 +41,6 @@ def offset_not_negative(facts: FunctionFacts, record: Record, offset: ast.expr) 
 
 # The path of the visit that makes a descriptor, the name of the kernel's argument that holds one, () where that is not known.
 Site = tuple[int | str, ...]
-Origin = ast.Call | ast.arg | None  # what a descriptor comes from: the call that makes it, or an argument of the kernel
 
 
 class NotForTheDataMover(Exception):
@@ -69,33 +69,36 @@ def _descending(order: tuple[int, ...]) -> bool:
 # Which descriptors ---------------------------------------------------------------------------------------------------
 
 
-def site_of(facts: FunctionFacts, origin: Origin) -> Site:
-    if isinstance(origin, ast.arg):
-        return (origin.arg,)
-    visits = facts.visits(origin) if origin is not None else []
-    return (*facts.path, visits[0]) if visits else ()
+def site_of(origin: Origin | None) -> Site:
+    if origin is None:
+        return ()
+    if isinstance(origin.node, ast.arg):
+        return (origin.node.arg,)
+    visits = origin.facts.visits(origin.node)
+    return (*origin.facts.path, visits[0]) if visits else ()
 
 
-def uses_data_mover(facts: FunctionFacts, decided: Decided, origin: Origin) -> bool:
+def uses_data_mover(facts: FunctionFacts, decided: Decided, origin: Origin | None) -> bool:
     """Whether the descriptor that comes from `origin` (None: from somewhere) is one of the data mover."""
     plain = decided.plain_descriptors
     if not facts.kernel.target.supports_tdm or () in plain:
         return False
     if origin is None and plain:
         raise NotForTheDataMover((), "descriptors of different kinds reach one access")
-    return site_of(facts, origin) not in plain
+    return site_of(origin) not in plain
 
 
-def keep_plain(facts: FunctionFacts, origin: Origin, reason: str) -> NotForTheDataMover:
-    return NotForTheDataMover(site_of(facts, origin), reason)
+def keep_plain(origin: Origin | None, reason: str) -> NotForTheDataMover:
+    return NotForTheDataMover(site_of(origin), reason)
 
 
-def layout_of(facts: FunctionFacts, origin: ast.Call | ast.arg, shape: tuple[int, ...]) -> SharedLayout:
+def layout_of(origin: Origin, shape: tuple[int, ...]) -> SharedLayout:
     """The LDS layout of a descriptor's tiles: Triton's, where the data mover takes it. Descriptors that one variable may be share one."""
-    if isinstance(origin, ast.arg):
-        sites = [(origin.arg,)]
+    facts = origin.facts
+    if isinstance(origin.node, ast.arg):
+        sites = [(origin.node.arg,)]
     else:
-        sites = [(*facts.path, visit) for made in _made_alike(facts, origin) for visit in facts.visits(made)]
+        sites = [(*facts.path, visit) for made in _made_alike(facts, origin.node) for visit in facts.visits(made)]
     ctas = facts.kernel.whole(len(shape))
     for site in sites:
         found = facts.kernel.descriptor_layouts.get(site)
@@ -130,18 +133,18 @@ def _made_alike(facts: FunctionFacts, origin: ast.Call) -> list[ast.Call]:
         calls += [v for w in more for v in of(w) if isinstance(v, ast.Call) and v not in calls]
 
 
-def is_shared(facts: FunctionFacts, origin: Origin, shape: tuple[int, ...]) -> bool:
+def is_shared(facts: FunctionFacts, origin: Origin | None, shape: tuple[int, ...]) -> bool:
     """Whether several workgroups of a cluster have the same part of a descriptor's tiles, as far as that is known."""
     if facts.kernel.num_ctas == 1:
         return False
-    return origin is None or not all(map(any, layout_of(facts, origin, shape).ctas))
+    return origin is None or not all(map(any, layout_of(origin, shape).ctas))
 
 
-def check_offsets(facts: FunctionFacts, record: Record, origin: Origin, offsets: list[ast.expr]) -> None:
+def check_offsets(facts: FunctionFacts, record: Record, origin: Origin | None, offsets: list[ast.expr]) -> None:
     """Raises: NotForTheDataMover when an offset may be negative."""
     for offset in offsets:
         if not offset_not_negative(facts, record, offset):
-            raise keep_plain(facts, origin, f"offset `{unparsed(offset)}` may be negative")
+            raise keep_plain(origin, f"offset `{unparsed(offset)}` may be negative")
 
 
 # Text ----------------------------------------------------------------------------------------------------------------
@@ -152,7 +155,7 @@ def make_text(
 ) -> Written:
     """`tdm.make_tensor_descriptor(base, shape, strides, block_shape, layout=...)`."""
     facts = writing.facts
-    layout = layout_of(facts, made, shape)
+    layout = layout_of(Origin(facts, made), shape)
     writing.names.suggest(layout, f"{name}_shared", 1, made.lineno)
     arguments: list[str] = [writing.emit(a) for a in made.args[:4]]
     for keyword in made.keywords:
@@ -170,7 +173,7 @@ def argument_text(
     facts: FunctionFacts, names: LayoutNames, record: Record, argument: ast.arg, shape: tuple[int, ...], name: str
 ) -> str:
     """The descriptor for the tuple (base, shape, strides) that an argument of the kernel holds."""
-    layout = layout_of(facts, argument, shape)
+    layout = layout_of(Origin(facts, argument), shape)
     names.suggest(layout, f"{name}_shared", 1, argument.lineno)
     base, sizes, strides = (f"{argument.arg}[{i}]" for i in range(3))
     return (

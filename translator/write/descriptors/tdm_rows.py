@@ -10,6 +10,7 @@ import ast
 
 from gluonize.decide.readback.staging import Rows
 from gluonize.facts.function import FunctionFacts
+from gluonize.facts.made_descriptors import Origin
 from gluonize.facts.numbers.signs import Signs, obligation_at
 from gluonize.gluon.written import Written, attribute, call, method
 from gluonize.trace.model.layouts import Layout
@@ -23,7 +24,7 @@ def access(
     writing: Writing,
     node: ast.Call,
     owner: ast.expr,
-    origin: tdm.Origin,
+    origin: Origin | None,
     indices: list[ast.expr],
     value: ast.expr | None,
     layout: Layout | None,
@@ -33,13 +34,13 @@ def access(
     rows, column = indices
     found = _rows_of(facts, node)
     if found is None:
-        raise tdm.keep_plain(facts, origin, "Triton gathers or scatters these rows in another way")
+        raise tdm.keep_plain(origin, "Triton gathers or scatters these rows in another way")
     if not tdm.fits(found.shared):
-        raise tdm.keep_plain(facts, origin, "the data mover does not write the LDS layout of these rows")
+        raise tdm.keep_plain(origin, "the data mover does not write the LDS layout of these rows")
     rewrite = "rows that the data mover takes as unsigned numbers"
     proof = Signs(facts, rewrite)
     if facts.tensor(rows).dtype == "int16" and not proof.holds(rows):  # -1 would be a row that may be there
-        raise tdm.keep_plain(facts, origin, "its row numbers are signed 16-bit numbers")
+        raise tdm.keep_plain(origin, "its row numbers are signed 16-bit numbers")
     writing.record.obligations |= proof.assumed
     tdm.check_offsets(facts, writing.record, origin, [column])
     writing.record.obligations.add(obligation_at(facts, rows, "outside", rewrite, "proven"))

@@ -8,6 +8,7 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
+from gluonize.facts import callees
 from gluonize.facts.desugar import Promotion
 from gluonize.facts.refusals import refuse
 from gluonize.facts.syntax import ELEMENTWISE_NODES
@@ -252,6 +253,8 @@ class Expressions(DemandWalk):
         base = node.value
         if (spelled := descriptors.attribute(self.facts, self.unit.decided, self.emit, node)) is not None:
             return spelled
+        if (typed := callees.element_type_of(self.facts, node)) is not None:
+            return self.site.hole(ElementType(typed.id))
         if node.attr in ("dtype", "shape") and isinstance(base, ast.Name) and base in self.facts.webs.of_use:
             if self.facts.tensor(base) is not None and self.state(self.facts.webs.of_use[base]).split is None:
                 # The same in all its layouts: none is asked for.

@@ -134,7 +134,7 @@ class FunctionRewriter(Assignments):
         self.of_loops = FunctionLoops()
         self.pushed: set[ast.AST] = set()  # computed in the wanted layout even where a conversion looks cheaper
         self.addressing = Addressing(facts, self.state, self.fresh, self.rebound, self.demand, {}, {}, {})
-        self.helpers = Helpers(unit, facts, self.home, self.lies_anywhere, self.reader, self.writer)
+        self.helpers = Helpers(unit, facts, self.home, self.lies_anywhere, self.is_one_value, self.reader, self.writer)
         self.loop_names = LoopNames(self.facts, self.locals, unit.decided.given_names)
         self.added_parameters: dict[str, str] = {}  # constexpr parameters that the source did not have -> default
         self.redefined: frozenset[str] = frozenset()  # names with a `x = f(x)`

@@ -22,7 +22,8 @@ from gluonize.trace.front.trace import TensorFact, TupleFact
 from gluonize.trace.model.layouts import Layout
 from gluonize.write import costs
 from gluonize.write.accesses import pointer_variables
-from gluonize.write.calls import inline_asm, shape_calls, wants as call_wants
+from gluonize.write.calls import inline_asm, shape_calls
+from gluonize.write.calls import wants as call_wants
 from gluonize.write.calls.tuples import flatten_like
 from gluonize.write.layouts import needed_statements
 from gluonize.write.layouts.homes import Homes
@@ -167,6 +168,8 @@ class DemandWalk(Homes):
 
     def attribute_parts(self, node: ast.Attribute, want: Any) -> Wants:
         """A dtype or shape is the same in all layouts of a variable: none is asked for."""
+        if callees.element_type_of(self.facts, node) is not None:
+            return {}
         base, web = node.value, self.facts.webs.of_use.get(node.value)
         if self.facts.tensor(node) is not None:
             return call_wants.attribute_wants(self.writing, node, want)

@@ -79,9 +79,10 @@ class Homes:
                 for dot, other in ((node.right, node.left), (node.left, node.right)):
                     if products.can_accumulate(self.facts, dot, other, fact):
                         return self.home(dot)
-            for child in ast.iter_child_nodes(node):
-                if isinstance(child, ast.expr) and (f := self.facts.tensor(child)) and f.rank == fact.rank:
-                    return self.home(child)
+            children = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+            tensors = [c for c in children if (f := self.facts.tensor(c)) and f.rank == fact.rank]
+            for child in sorted(tensors, key=self.is_one_value):
+                return self.home(child)
         if isinstance(node, ast.Subscript) and isinstance(self.facts.fact(node.value), TupleFact):
             homes = self.home(node.value)
             index = self.facts.fact(node.slice)
@@ -147,6 +148,10 @@ class Homes:
             return False
         if not fact.is_pointer and self.cheap(node):
             return True
+        return self.is_one_value(node)
+
+    def is_one_value(self, node: ast.expr) -> bool:
+        """Whether a tensor has the same value everywhere, as zeros, and Triton gives it no layout of its own."""
         web = self.facts.webs.of_use.get(node)
         if web is None:
             return is_filled(self.facts, node)

@@ -12,6 +12,7 @@ from gluonize.facts.kernel import KernelFacts
 from gluonize.facts.obligations import Obligation, checked, conditions
 from gluonize.gluon.function import GluonFunction
 from gluonize.gluon.imports import Import
+from gluonize.kept_loops import KeptLoop
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Record:
     descriptor_tuples: set[str] = field(default_factory=set)  # kernel parameters that take (base, shape, strides)
     image_tuples: set[str] = field(default_factory=set)  # those that take the parts of a descriptor of images
     choices: list[str] = field(default_factory=list)
+    kept_loops: list[KeptLoop] = field(default_factory=list)
     explained: list[str] = field(default_factory=list)  # lines for the header: what a reader would miss in the code
     reads: set[str] = field(default_factory=set)  # kernel parameters whose values the code that ran depends on
     filled: set[Any] = field(default_factory=set)  # loops in which operands are put into LDS
@@ -134,6 +136,10 @@ class Record:
     def explain(self, text: str) -> None:
         if text not in self.explained:
             self.explained.append(text)
+
+    def keep_loop(self, line: int, index: str, reason: str) -> None:
+        if (kept := KeptLoop(line, index, reason)) not in self.kept_loops:
+            self.kept_loops.append(kept)
 
     def choose(self, text: str) -> None:
         if text not in self.choices:

@@ -13,6 +13,7 @@ from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.integers.ranges import int_type
 from gluonize.facts.loops.loop_range import HINTS, is_index, loop_bounds
+from gluonize.facts.made_descriptors import origin_of
 from gluonize.trace.front.trace import ConstFact, TensorFact
 from gluonize.trace.model.elements import bits_of
 from gluonize.trace.model.layouts import Blocked, Layout, dealt
@@ -51,24 +52,26 @@ def _rests_on(facts: FunctionFacts, owner: ast.expr, offsets: list[ast.expr]) ->
     elements = narrowest // bits_of(descriptors.block_of(facts.fact(owner)).dtype)
     if elements <= 1:
         return frozenset()
-    made = descriptors.made_by(facts, owner)
-    strides = _argument(made, 2, "strides") if made is not None else None
-    rows = list(strides.elts[:-1]) if isinstance(strides, (ast.List, ast.Tuple)) else []
-    base = _argument(made, 0, "base") if made is not None else None
-    found = start_multiple_by(facts, base, elements) if base is not None else _rows_of_argument(facts, owner)
-    for node in (*rows, offsets[-1]):
-        found = both(found, multiple_by(facts, node, elements))
+    origin = origin_of(facts, owner)
+    found = multiple_by(facts, offsets[-1], elements)
+    if origin is None:
+        return None
+    if isinstance(origin.node, ast.arg):
+        return both(found, _rows_of_argument(facts, owner, origin.node.arg))
+    base, strides = origin.given(0, "base"), origin.given(2, "strides")
+    if base is None or strides is None or not isinstance(strides[1], (ast.List, ast.Tuple)):
+        return None
+    found = both(found, start_multiple_by(*base, elements))
+    for stride in strides[1].elts[:-1]:
+        found = both(found, multiple_by(strides[0], stride, elements))
     return found
 
 
-def _rows_of_argument(facts: FunctionFacts, owner: ast.expr) -> frozenset[str] | None:
+def _rows_of_argument(facts: FunctionFacts, owner: ast.expr, argument: str) -> frozenset[str] | None:
     """What makes sure that the rows of a descriptor that is an argument start so: Triton asks its strides for multiples of 16
     elements. None where it does not find them."""
-    origin = descriptors.origin_of(facts, owner)
-    if not isinstance(origin, ast.arg):
-        return None
     rank = descriptors.block_of(facts.fact(owner)).rank
-    strides = frozenset(f"{origin.arg}.strides.{d}" for d in range(rank - 1))
+    strides = frozenset(f"{argument}.strides.{d}" for d in range(rank - 1))
     return strides if strides <= facts.kernel.divisible else None
 
 
@@ -83,12 +86,6 @@ def source_layout(facts: FunctionFacts, call: ast.Call, owner: ast.expr) -> Layo
     lanes = dealt(facts.kernel.target.warp_size, block.shape, sizes)
     warps = dealt(facts.kernel.num_warps, block.shape, [size * lane for size, lane in zip(sizes, lanes)])
     return Blocked(tuple(sizes), tuple(lanes), tuple(warps), tuple(reversed(range(block.rank))), layout.ctas)
-
-
-def _argument(made: ast.Call, position: int, name: str) -> ast.expr | None:
-    if len(made.args) > position:
-        return made.args[position]
-    return next((k.value for k in made.keywords if k.arg == name), None)
 
 
 def multiple_by(facts: FunctionFacts, node: ast.expr, of: int) -> frozenset[str] | None:

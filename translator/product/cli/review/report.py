@@ -175,7 +175,15 @@ def _assumptions(review: Review) -> tuple[str, ...]:
 def _choices(review: Review) -> tuple[str, ...]:
     if review.result is None:
         return ()
-    return tuple(dict.fromkeys([*(c for o in review.result.outcomes for c in o.choices), *review.result.notes]))
+    return tuple(
+        dict.fromkeys(
+            [
+                *(str(k) for o in review.result.outcomes for k in o.kept_loops),
+                *(c for o in review.result.outcomes for c in o.choices),
+                *review.result.notes,
+            ]
+        )
+    )
 
 
 def _name(path: str) -> str:

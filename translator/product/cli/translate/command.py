@@ -99,6 +99,7 @@ def _reports(plan: tuple[PlannedFile, ...], options: TranslateOptions) -> Iterat
                 pool.kill()
 
 
+MOST_KEPT = 5  # loops that are named without --verbose
 _NAMED_WRONGLY = ("kernel-missing", "source-missing", "source-unreadable")
 
 
@@ -228,6 +229,13 @@ class _Printer:
             self.say(", ".join(f"{n} {status}" for status, n in counts.items()))
             for line in reason_lines(reports):
                 self.say(line)
+        kept = _kept_lines(reports)
+        if kept:
+            self.say(
+                f"{len(kept)} loop{'s' * (len(kept) > 1)} not pipelined as Triton's compiler does it", _STYLES[OPEN]
+            )
+        for line in kept if self.verbosity.verbose else kept[:MOST_KEPT]:
+            self.say(f"  {line}")
         for status, line in launch_lines(reports, self.batch and not self.verbosity.verbose):
             self.say(line, _STYLES.get(status))
 
@@ -250,6 +258,18 @@ _STYLES = {
     "not-served": "bold red",
     "refused": "bold red",
 }
+
+
+def _kept_lines(reports: list[FileReport]) -> list[str]:
+    """One line for each loop that is not pipelined as Triton's compiler does it."""
+    return list(
+        dict.fromkeys(
+            f"{report.planned.request.source}: {kept}"
+            for report in reports
+            for checked in report.launches
+            for kept in checked.outcome.kept_loops
+        )
+    )
 
 
 def _times(report: FileReport) -> str:

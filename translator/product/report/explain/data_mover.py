@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
-from gluonize.write.descriptors import descriptors, tdm
+from gluonize.facts.made_descriptors import origin_of
+from gluonize.write.descriptors import tdm
 from gluonize.write.function.written import WrittenFunction
 
 MASKED = "tensor descriptors as bounds-masked accesses: "
@@ -51,7 +52,7 @@ def reason_against(written: WrittenFunction, node: ast.Call) -> str:
     assert callee is not None
     owner = callee.owner
     if owner is not None and callees.is_descriptor(written.facts.fact(owner)):
-        if tdm.uses_data_mover(written.facts, written.decided, descriptors.origin_of(written.facts, owner)):
+        if tdm.uses_data_mover(written.facts, written.decided, origin_of(written.facts, owner)):
             return ""
         reasons = [c.removeprefix(MASKED) for c in written.record.choices if c.startswith(MASKED)]
         return "; ".join(reasons) or "its descriptor is not one of the data mover"
