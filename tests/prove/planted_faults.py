@@ -110,7 +110,10 @@ def _kinds(lines: list[str]) -> dict[str, str]:
     for line in lines:
         found = re.match(r"\s*(%[\w$.\-]+) = \S+ .* (?:->|:) (\S.*?)(?: loc\(.*)?$", line)
         if found and "{" not in found.group(2):
-            out.setdefault(found.group(1), found.group(2).strip())
+            kind = found.group(2).strip()
+            if " arith.cmp" in line:
+                kind = re.sub(r"^(?:tensor<([\dx]*x))?[^,>]*", lambda m: f"tensor<{m.group(1)}i1" if m.group(1) else "i1", kind)
+            out.setdefault(found.group(1), kind)
     return out
 
 
@@ -125,12 +128,12 @@ def _other_operands(lines: list[str], number: int, line: str, kinds: dict[str, s
         kind = kinds.get(value.group())
         if kind is None:
             continue
+        least = indent
         for before in reversed(range(max(0, number - 60), number)):
             other = lines[before]
-            if len(other) - len(other.lstrip()) > indent:
-                continue
-            if len(other) - len(other.lstrip()) < indent and other.rstrip().endswith(("{", "}")):
-                pass
+            if len(other) - len(other.lstrip()) > least:
+                continue  # in a region that is closed
+            least = len(other) - len(other.lstrip())
             name = other.strip().split(" ")[0]
             if name != value.group() and kinds.get(name) == kind and name != head.strip():
                 a, b = start + value.start(), start + value.end()

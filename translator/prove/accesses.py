@@ -2,9 +2,11 @@
 
 An access of the source through an argument with `tt.pointer_range = 32` lies less than 2**31 bytes behind it: so the launch promises. The
 other side's address is equal to it modulo 2**32 elements. It is the same where it lies in that range too, or where it is computed to the same
-64-bit number as an access of the source. Two things help with that. An access in iteration k whose mask says that the source made it in the
-first iteration too says that the first address was not negative. And of an offset that is not negative it is the same whether it is widened
-with a sign or without.
+64-bit number as an access of the source. An access in iteration k whose mask says that the source made it in the first iteration too says where
+the first address was.
+
+And no access may be one that the source does not make: it may leave its tensor. So each is one of the source's in some iteration, with a mask
+that says no more; where that iteration may be past the source's last one, the mask has to be false there.
 """
 
 from __future__ import annotations
@@ -22,14 +24,88 @@ MOST_AHEAD = 4
 
 
 def misplaced(t: Terms, source: Machine, other: Machine) -> Difference | None:
-    """The first access of the other side that may be to another address than it is taken for; None where there is none."""
+    """The first access of the other side that the source does not make, or that may be to another address; None where there is none."""
+    seen: set[tuple] = set()
     for access in other.accesses:
-        base, offset = access.pointer.args
-        if base.op != "argument" or not base.data[1] or access.mask is t.false or fits(offset, access.size):
+        key = (access.pointer, access.mask, access.loops)
+        if access.mask is t.false or key in seen:
             continue
-        if not any(same_as(t, source, access, its) for its in source.accesses):
+        seen.add(key)
+        base, offset = access.pointer.args
+        near = base.op == "argument" and base.data[1]
+        if near and not fits(offset, access.size) and not any(same_as(t, source, access, its) for its in source.accesses):
             return Difference("an address may be 2**32 elements away from the source's", None, access.op)
+        if not any(covers(t, access, its) for its in source.accesses):
+            its = next((x for x in source.accesses if x.pointer.args[0] is base), None)
+            return Difference("memory may be accessed that the source does not access", its and its.op, access.op)
     return None
+
+
+def covers(t: Terms, access: Access, its: Access) -> bool:
+    """Whether the source makes an access wherever the other side does."""
+    if its.pointer.args[0] is not access.pointer.args[0] or its.size != access.size:
+        return False
+    for mine, by, late in iterations(t, access, its):
+        mask, on = t.substitute(access.mask, mine), t.substitute(its.mask, by)
+        if not implies(t, mask, on):
+            continue
+        conditions = list(mask.args) if mask.op == "and" else [mask]
+        place, wanted = (t.assuming(t.substitute(x.pointer, y), conditions) for x, y in ((access, mine), (its, by)))
+        if t.address(place, access.size) is t.address(wanted, its.size) and (late is None or ends(t, conditions, *late)):
+            return True
+    return False
+
+
+def ends(t: Terms, conditions: Sequence[Term], iteration: Term, trips: Term) -> bool:
+    """Whether conditions of an iteration do not all hold from iteration `trips` on."""
+    if iteration.constant is not None and iteration.constant < trips.low:
+        return True
+    if iteration.constant is not None:
+        # The conditions of this iteration do not hold where there are no more iterations than it.
+        return any(c.op == "lt0" and _not_negative(t, c.args[0], trips, iteration.constant) for c in conditions)
+    (count,) = (x for x in iteration.free if x.op == "count")
+    later = t.fresh("sym", "int", 0, 1 << 62)
+    by = {count: t.add(t.add(trips, t.integer_of(later)), t.add(t.integer_of(count), iteration, -1))}
+    return any(c.op == "lt0" and least(t, t.substitute(c.args[0], by)) >= 0 for c in conditions)
+
+
+def _not_negative(t: Terms, number: Term, trips: Term, iteration: int) -> bool:
+    """Whether a number is not negative where `trips` is at most `iteration`: it is at least itself and n * (trips - iteration)."""
+    steps = {1, *map(abs, number.poly.values()), *divisors(trips)}
+    return any(least(t, t.add(t.add(number, trips, n), t.integer(-iteration * n))) >= 0 for n in steps)
+
+
+def divisors(number: Term) -> set[int]:
+    """What its quotients are divided by."""
+    found, todo = set(), list(number.args)
+    while todo:
+        x = todo.pop()
+        if x.op == "div" and x.args[1].constant:
+            found.add(abs(x.args[1].constant))
+        if x.op in ("max", "min", "poly"):
+            todo += x.args
+    return found
+
+
+def least(t: Terms, number: Term, depth: int = 6) -> int:
+    """A bound of a polynomial from below, with what quotients and maxima say of what they are made from."""
+    best = number.low
+    if depth == 0 or best >= 0:
+        return best
+    for monomial, n in number.poly.items():
+        if len(monomial) != 1:
+            continue
+        (x,) = monomial
+        rest = t.poly({m: f for m, f in number.poly.items() if m != monomial})
+        if x.op == "max" and n > 0 or x.op == "min" and n < 0:
+            best = max(best, *(least(t, t.add(rest, y, n), depth - 1) for y in x.args))
+        if x.op == "div" and (c := x.args[1].constant) is not None and c > 0:
+            whole = x.args[0]
+            if n > 0 and n % c == 0:  # c * (a / c) >= a - (c - 1)
+                best = max(best, least(t, t.add(rest, t.add(whole, t.integer(1 - c)), n // c), depth - 1))
+            if n < 0 and n % c == 0 and whole.low >= 0:  # c * (a / c) <= a
+                best = max(best, least(t, t.add(rest, whole, n // c), depth - 1))
+    return best
 
 
 def fits(offset: Term, size: int) -> bool:
@@ -41,7 +117,7 @@ def same_as(t: Terms, source: Machine, access: Access, its: Access) -> bool:
     """Whether an access is one of the source's, in one of its iterations."""
     if its.pointer.args[0] is not access.pointer.args[0]:
         return False
-    for mine, by in iterations(t, access, its):
+    for mine, by, _ in iterations(t, access, its):
         offset = t.substitute(access.pointer.args[1], mine)
         wanted = t.substitute(its.pointer.args[1], by)
         if offset is wanted:
@@ -55,26 +131,34 @@ def same_as(t: Terms, source: Machine, access: Access, its: Access) -> bool:
     return False
 
 
-def iterations(t: Terms, access: Access, its: Access) -> Iterable[tuple[dict[Term, Term], dict[Term, Term]]]:
-    """Which iterations of both sides are laid beside each other: (replacements in the access, in the source's)."""
+def iterations(t: Terms, access: Access, its: Access) -> Iterable[tuple[dict[Term, Term], dict[Term, Term], tuple[Term, Term] | None]]:
+    """Which iterations of both sides are laid beside each other: (replacements in the access, in the source's, and where the source's iteration
+    may be past its last one: that iteration and the number of them)."""
     loops, others = access.loops, its.loops
-    if len(others) not in (len(loops), len(loops) + 1) or [x for _, x in loops] != [x for _, x in others[: len(loops)]]:
+    if len(others) not in (len(loops), len(loops) + 1):
         return
-    by = {theirs: t.integer_of(count) for (theirs, _), (count, _) in zip(others, loops)}
+    by: dict[Term, Term] = {}
+    for (theirs, number), (count, mine) in zip(others, loops):
+        if t.substitute(number, by) is not mine:
+            return
+        by[theirs] = t.integer_of(count)
     for ahead in range(MOST_AHEAD + 1):
         if len(others) > len(loops):
-            yield {}, by | {others[-1][0]: t.integer(ahead)}
+            iteration = t.integer(ahead)
+            yield {}, by | {others[-1][0]: iteration}, (iteration, t.substitute(others[-1][1], by))
         elif loops:
-            yield {loops[-1][0]: t.add(t.integer_of(loops[-1][0]), t.integer(-ahead))}, by
+            count, trips = loops[-1]
+            # The other side's iteration k makes the access of the source's iteration k + ahead, which is called k here.
+            yield {count: t.add(t.integer_of(count), t.integer(-ahead))}, by, (t.integer_of(count), trips) if ahead else None
         elif not ahead:
-            yield {}, by
+            yield {}, by, None
 
 
 def elements(t: Terms, source: Machine, its: Access, by: dict[Term, Term], mask: Term) -> Iterable[Term]:
     """Numbers of elements, from 0 to 2**31, that the source accesses where it makes this access: in the same iteration or the first."""
     for other in source.accesses:
         base = other.pointer.args[0]
-        if other.loops[: len(its.loops)] != its.loops or len(other.loops) != len(its.loops) or base.op != "argument" or not base.data[1]:
+        if other.loops != its.loops or base.op != "argument" or not base.data[1]:
             continue
         for place in (by, by | ({its.loops[-1][0]: t.integer(0)} if its.loops else {})):
             if implies(t, mask, t.substitute(other.mask, place)):

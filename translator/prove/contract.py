@@ -56,7 +56,59 @@ def contract_of(lines: Sequence[str], constants: Mapping[str, Any]) -> Contract:
             limit = _number(right)
             if limit is not None:
                 most.append((left, limit))
-    return Contract(least, tuple(most), dict(constants))
+    return Contract(least, tuple((part, limit) for text, limit in most for part in parts(text, constants)), dict(constants))
+
+
+MOST_PARTS = 16
+
+
+def parts(text: str, constants: Mapping[str, Any]) -> list[str]:
+    """An expression, and what it is not less than: what does not become less where names in it become more, with each of what it takes the
+    greatest of."""
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        return []
+    found, todo = [text], [tree]
+    while todo and len(found) < MOST_PARTS:
+        node = todo.pop(0)
+        call = next((n for n in rising(node, constants) if isinstance(n, ast.Call) and ast.unparse(n.func) == "max"), None)
+        if call is None:
+            continue
+        for number in range(len(call.args)):
+            again = ast.parse(ast.unparse(node), mode="eval").body
+            its = next(n for n in rising(again, constants) if isinstance(n, ast.Call) and ast.unparse(n.func) == "max")
+            again = _Put(its, its.args[number]).visit(again)
+            found.append(ast.unparse(again))
+            todo.append(again)
+    return found
+
+
+def rising(node: ast.expr, constants: Mapping[str, Any]) -> list[ast.expr]:
+    """The parts of an expression, itself first, that make it no less where they become more."""
+    found = [node]
+    if isinstance(node, ast.BinOp):
+        positive = {k: v for k, v in constants.items() if type(v) is int and v > 0}
+        kind = type(node.op)
+        if kind is ast.Add:
+            found += [*rising(node.left, constants), *rising(node.right, constants)]
+        elif kind is ast.Sub:
+            found += rising(node.left, constants)
+        elif kind in (ast.Mult, ast.FloorDiv) and (by := _evaluate(node.right, positive)) is not None and by > 0:
+            found += rising(node.left, constants)
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("max", "min"):
+        found += [x for arg in node.args for x in rising(arg, constants)]
+    return found
+
+
+class _Put(ast.NodeTransformer):
+    """One expression in the place of another one."""
+
+    def __init__(self, old: ast.expr, new: ast.expr):
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        return self.new if node is self.old else self.generic_visit(node)
 
 
 def _number(text: str) -> int | None:
@@ -117,7 +169,7 @@ def ranges_of(contract: Contract, widths: Mapping[str, int]) -> dict[str, tuple[
     out = {}
     for name, width in widths.items():
         half = 1 << (width - 1)
-        out[name] = (max(-half, contract.least.get(name, -half)), half - 1)
+        out[name] = (max(-half, contract.least.get(name, -half)), half - 1) if "[" not in name else (1, half - 1)
     for text, limit in contract.most:
         try:
             tree = ast.parse(text, mode="eval").body
@@ -125,6 +177,8 @@ def ranges_of(contract: Contract, widths: Mapping[str, int]) -> dict[str, tuple[
             continue
         constants = {k: v for k, v in contract.constants.items() if type(v) is int}
         names = {ast.unparse(n) for n in ast.walk(tree) if isinstance(n, (ast.Name, ast.Subscript))}
+        if len(names) > 1 and any("grid[" in n for n in names):
+            names.discard("grid")
         free = [n for n in names if n in widths]
         others = [n for n in names if n not in widths and n not in constants and n not in ("max", "min", "grid")]
         if len(free) != 1 or others or not _grows(tree, constants):

@@ -34,7 +34,6 @@ Handler = Callable[["Machine", Op, list[Any]], list[Any]]
 TABLE: dict[str, Handler] = {}
 AXES = {"x": 0, "y": 1, "z": 2}
 _HINTS = re.compile(r"\{[^{}]*\}")
-MOST_PROGRAMS = (1 << 31) - 1
 
 
 def row(*names: str) -> Callable[[Handler], Handler]:
@@ -89,13 +88,13 @@ def poison(m: Machine, op: Op, given: list) -> list:
 
 @row("tt.get_program_id")
 def program_id(m: Machine, op: Op, given: list) -> list:
-    atom = m.terms.node("program", AXES[op.word], (), "i32", 0, MOST_PROGRAMS - 1)
+    atom = m.terms.node("program", AXES[op.word], (), "i32", 0, m.terms.programs[AXES[op.word]] - 1)
     return [Tensor(m.terms.integer_of(atom), (), "i32")]
 
 
 @row("tt.get_num_programs")
 def num_programs(m: Machine, op: Op, given: list) -> list:
-    atom = m.terms.node("programs", AXES[op.word], (), "i32", 1, MOST_PROGRAMS)
+    atom = m.terms.node("programs", AXES[op.word], (), "i32", 1, m.terms.programs[AXES[op.word]])
     return [Tensor(m.terms.integer_of(atom), (), "i32")]
 
 

@@ -133,6 +133,8 @@ def _attempt(m: Machine, op: Op, env: dict[str, Any], known: Knowledge) -> list[
     index = t.reduced(t.add(low, t.multiply(k, step)), width)
     if high.high - 1 + step.high < 1 << (width - 1):  # so it does where a formula is taken behind the last iteration
         t.exact[index] = (low.low, high.high - 1)
+    if step.low > 0 and index.free:
+        t.bounds.append((dict(index.poly), max(high.high - 1 + step.high, low.high)))
 
     def body(turn_env: dict[str, Any]) -> list[Any]:
         turn_env[header.variable] = Tensor(index, (), env[header.variable].element if header.variable in env else f"i{width}")

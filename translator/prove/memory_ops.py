@@ -57,7 +57,7 @@ def note(m: Machine, op: Op, pointer: Term, mask: Term, size: int, kind: str) ->
     """Remember that memory is accessed."""
     from translator.prove.machine import Access
 
-    m.accesses.append(Access(pointer, mask, size, kind, op, m.inside()))
+    m.accesses.append(Access(pointer, m.terms.both(*m.conditions, mask), size, kind, op, m.inside()))
 
 
 def stored(m: Machine, op: Op, pointer: Term, mask: Term, value: Term, shape: tuple[int, ...], element: str, kind: str) -> None:
@@ -204,8 +204,16 @@ def tile(m: Machine, d: Descriptor, offsets: Sequence[Term]) -> tuple[Term, Term
         at = t.add(t.add(d.offsets[axis], offset), t.index(axis, n))
         inside = t.add(offset, t.index(axis, n))  # bounds move with a descriptor that is moved
         step = t.add(step, t.multiply(at, d.strides[axis]))
-        mask = t.both(mask, t.no(t.negative(inside)), t.less(inside, d.bounds[axis]))
+        mask = t.both(mask, within(m, inside, d.bounds[axis]))
     return t.pointer(d.base, t.scaled(step, bytes_of(d.element))), mask
+
+
+def within(m: Machine, index: Term, size: Term) -> Term:
+    """0 <= index < size. Where sizes have 32 bits, an index that is a little wider is the one of 32 bits that it is modulo 2**32."""
+    t, half = m.terms, 1 << 31
+    if size.high < half and -half <= index.low and index.high < 3 * half:
+        index = t.value(t.reduced(index, 32), 32)
+    return t.both(t.no(t.negative(index)), t.less(index, size))
 
 
 def offsets_of(m: Machine, given: Sequence[Any]) -> list[Term]:

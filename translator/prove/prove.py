@@ -151,7 +151,9 @@ class _Attempt:
                 if kinds.setdefault(name, said) != said:
                     raise _Sided(side, f"the argument {name} is of two types", None, False)
         widths = {n: bits(e) for n, (k, e) in kinds.items() if k == "int" and is_integer(e)}
-        ranges = ranges_of(self.contract, widths)
+        grid = {f"grid[{axis}]": 32 for axis in range(3)}
+        ranges = ranges_of(self.contract, widths | grid)
+        t.programs = [ranges[name][1] for name in grid]
         near = self._near()
         for name, (kind, element) in kinds.items():
             if kind == "ptr":
@@ -164,7 +166,7 @@ class _Attempt:
                 out[name] = Tensor(t.node("argument", (name,), (), element), (), element)
             else:
                 raise _Sided(0, f"the argument {name} is neither a number nor a pointer", None, False)
-        programs = {i: t.integer_of(t.node("program", i, (), "i32", 0, (1 << 31) - 2)) for i in range(3)}
+        programs = {i: t.integer_of(t.node("program", i, (), "i32", 0, most - 1)) for i, most in enumerate(t.programs)}
         numbers = {n: x.term for n, x in out.items() if n in widths}
         t.bounds = bounds_of(self.contract, t, numbers, programs)
         return out

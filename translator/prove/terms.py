@@ -76,6 +76,7 @@ class Terms:
         self.false = self.node("false", (), (), "i1")
         self.exact: dict[Term, tuple[int, int]] = {}
         self.bounds: list[tuple[dict[Monomial, int], int]] = []
+        self.programs = [(1 << 31) - 1] * 3  # how many there are at most
         self._rebuild: dict[str, Callable[[Any, Sequence[Term], str], Term]] = {
             "poly": self._again_poly, "div": self._again_two(self.div), "rem": self._again_two(self.rem),
             "min": self._again_two(self.smaller), "max": self._again_two(self.larger),
@@ -165,7 +166,7 @@ class Terms:
                 a, b = min(ends), max(ends)
             low, high = low + a, high + b
         for known, most in self.bounds:
-            if high > most:
+            if high > most and any(m in poly for m in known if m):
                 high = min(high, most + self._excess(poly, known))
         return low, high
 
@@ -420,7 +421,22 @@ class Terms:
             a = self.poly({m: n for m, n in ((m, n // common) for m, n in a.poly.items()) if n})
             if a.high < 0 or a.low >= 0:
                 return self.negative(a)
+        for monomial, n in a.poly.items():
+            if n == 1 and len(monomial) == 1 and monomial[0].op == "uwrap":
+                if (split := self._below(monomial[0], a)) is not None:
+                    return split
         return self.node("lt0", (), (a,), "i1")
+
+    def _below(self, number: Term, difference: Term) -> Term | None:
+        """An unsigned number below one that the signed numbers have: the signed number is not negative, and below it."""
+        limit = self.add(self.integer_of(number), difference, -1)
+        if limit.low < 0 or limit.high >= 1 << (number.data - 1):
+            return None
+        signed = self.value(number.args[0], number.data)
+        only = self._atom(limit)
+        if only is not None and only.op == "max" and any(x.constant == 0 for x in only.args):
+            limit = next((x for x in only.args if x.constant != 0), limit)
+        return self.both(self.no(self.negative(signed)), self.less(signed, limit))
 
     def is_zero(self, a: Term) -> Term:
         """a == 0"""
