@@ -11,7 +11,7 @@ that says no more; where that iteration may be past the source's last one, the m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from translator.prove.compare import Difference
@@ -126,7 +126,7 @@ def same_as(t: Terms, source: Machine, access: Access, its: Access) -> bool:
         if not implies(t, mask, on):
             continue
         near = list(elements(t, source, its, by, on))
-        if opened(t, offset, near) is wanted:
+        if opened(t, offset, near, t.where(mask.args if mask.op == "and" else [mask])) is wanted:
             return True
     return False
 
@@ -167,9 +167,15 @@ def elements(t: Terms, source: Machine, its: Access, by: dict[Term, Term], mask:
                     yield t.poly({m: n // other.size for m, n in offset.poly.items()})
 
 
-def opened(t: Terms, offset: Term, near: Sequence[Term]) -> Term:
-    """An offset whose numbers of 32 bits are what they are made of, where that is known to fit."""
-    known = {t.reduced(number, 32): number for number in near}
+def opened(t: Terms, offset: Term, near: Sequence[Term], known: Mapping[Term, tuple[int, int]]) -> Term:
+    """An offset whose numbers of 32 bits are what they are made of, where that is known to fit. known: intervals of atoms."""
+    whole: dict[Term, Term] = {}
+    for number in near:
+        narrow = t.reduced(number, 32)
+        part = t._apart(narrow, 32)
+        whole[narrow] = number
+        if part is not None:
+            whole[part[0]] = t.add(number, part[1], -1)
     total = t.integer(0)
     for monomial, n in offset.poly.items():
         product = t.integer(n)
@@ -178,9 +184,11 @@ def opened(t: Terms, offset: Term, near: Sequence[Term]) -> Term:
             if x.op in ("uwrap", "wrap") and x.data == 32:
                 inner = x.args[0]
                 # Equal modulo 2**32 to a number that fits; or not negative, and no greater than one that fits.
-                if inner in known:
-                    again = known[inner]
-                elif inner.low >= 0 and any(t.add(number, inner, -1).low >= 0 for number in near):
+                if inner in whole:
+                    again = whole[inner]
+                elif t.within(inner.poly, known)[0] >= 0 and any(
+                    t.within(t.add(number, inner, -1).poly, known)[0] >= 0 for number in near
+                ):
                     again = inner
             product = t.multiply(product, again)
         total = t.add(total, product)

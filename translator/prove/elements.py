@@ -342,8 +342,31 @@ def cmpi(m: Machine, op: Op, given: list) -> list:
     order = how[1:]
     if order in ("gt", "ge"):
         x, y = y, x
-    strict = t.less(x, y) if order in ("lt", "gt") else t.no(t.less(y, x))
+    below = t.less if how[0] == "s" else _unsigned_below(m, (x, y), (a, b) if order in ("lt", "le") else (b, a), w)
+    strict = below(x, y) if order in ("lt", "gt") else t.no(below(y, x))
     return [like(strict, op.type)]
+
+
+def _unsigned_below(m: Machine, numbers: tuple[Term, Term], given: tuple[Tensor, Tensor], w: int) -> Callable[[Term, Term], Term]:
+    """x < y of unsigned numbers. Below a number that is one with a sign too is what is not negative as such, and below it."""
+    t = m.terms
+    signed = {number: t.value(x.term, w) for number, x in zip(numbers, given)}
+
+    def below(x: Term, y: Term) -> Term:
+        if y.high < 1 << (w - 1):
+            return t.both(t.no(t.negative(signed[x])), t.less(signed[x], _positive_part(t, y)))
+        if x.high < 1 << (w - 1):
+            return t.no(t.both(t.no(t.negative(signed[y])), t.no(t.less(x, signed[y]))))
+        return t.less(x, y)
+
+    def _positive_part(t: Terms, y: Term) -> Term:
+        """y, of which it only matters what is greater than 0: `max(n, 0)` is `n`."""
+        only = t._atom(y)
+        if only is not None and only.op == "max" and any(z.constant == 0 for z in only.args):
+            return next((z for z in only.args if z.constant != 0), y)
+        return y
+
+    return below
 
 
 @row("arith.select")

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from translator.prove.shared import Cell, SharedMemory, meet
 from translator.prove.terms import INFINITE, Term, bits, is_integer
-from translator.prove.values import NeedCase, NeedConstant, NotProved, Tensor, indices, lam_over
+from translator.prove.values import NeedCase, NeedConstant, NotProved, Tensor, indices, lam_over, moved
 from translator.ttgir.op import Op
 
 if TYPE_CHECKING:
@@ -495,6 +495,9 @@ class _Loop:
             except _Unsolved:
                 raise NotProved("what a loop carries through shared memory is not understood", self.op) from None
         for function, j in left.items():
+            if (found := self._of_one_element(function, left, after)) is not None:
+                self.closed[function] = lam_over(t, found, self.carried[j].first.shape)
+                continue
             order: list[Term] = []
             todo = [function]
             while todo:
@@ -514,6 +517,38 @@ class _Loop:
             self.closed[function] = lam_over(t, term, c.first.shape)
         self._functions.clear()
         self._contents.clear()
+
+    def _of_one_element(self, root: Term, left: Mapping[Term, int], after: Mapping[Term, Term]) -> Term | None:
+        """The recurrence of one element of a carried tensor, if it needs one element of each tensor; None where it needs more of one."""
+        t = self.t
+        at: dict[Term, list[Term]] = {root: indices(t, self.carried[left[root]].first.shape)}
+        order, bodies = [root], {}
+        for x in order:
+            c = self.carried[left[x]]
+            bodies[x] = moved(t, after[x], c.first.shape, at[x])
+            for app in applications(bodies[x], left):
+                f, where = app.args[0], [t.integer_of(y) for y in app.args[1:]]
+                if any(atom.op != "idx" for y in where for atom in y.args):
+                    return None
+                if f not in at:
+                    at[f] = where
+                    order.append(f)
+                elif at[f] != where:
+                    return None
+        functions = {x: t.function(self.carried[left[x]].element) for x in order}
+        by = {}
+        for x, f in functions.items():
+            shape = self.carried[left[x]].first.shape
+            by[x] = lam_over(t, t.apply(f, [], self.carried[left[x]].element), shape)
+        terms = []
+        for x in order:
+            first = moved(t, self._start(left[x]), self.carried[left[x]].first.shape, at[x])
+            terms += [first, t.substitute(bodies[x], by)]
+        t.at = self.op
+        group = t.group([functions[x] for x in order], self.count, terms)
+        element = self.carried[left[root]].element
+        made = t.node("fold", (), (group, self.k), element)
+        return t.integer_of(made) if is_integer(element) else made
 
     def _same_in_all(self) -> None:
         """Check that iterations of every remainder do the same."""
@@ -607,6 +642,24 @@ def appearing(term: Term) -> list[Term]:
             return
         seen.add(t)
         if t.op == "fun" and t not in out:
+            out.append(t)
+        for x in t.args:
+            walk(x)
+
+    walk(term)
+    return out
+
+
+def applications(term: Term, functions: Mapping[Term, int]) -> list[Term]:
+    """Where elements of carried tensors are taken, in the order in which they appear."""
+    out: list[Term] = []
+    seen: set[Term] = set()
+
+    def walk(t: Term) -> None:
+        if t in seen or not t.free:
+            return
+        seen.add(t)
+        if t.op == "app" and t.args[0] in functions:
             out.append(t)
         for x in t.args:
             walk(x)

@@ -157,14 +157,43 @@ class Terms:
             term.low, term.high = self._interval(term.poly)
         return term
 
-    def _interval(self, poly: Mapping[Monomial, int]) -> tuple[int, int]:
+    @staticmethod
+    def within(poly: Mapping[Monomial, int], known: Mapping[Term, tuple[int, int]]) -> tuple[int, int]:
+        """The interval of a polynomial, of the intervals of its atoms; known: better ones of some of them."""
         low = high = 0
         for monomial, factor in poly.items():
             a = b = factor
             for x in monomial:
-                ends = [a * x.low, a * x.high, b * x.low, b * x.high]
+                least, most = known.get(x) or (x.low, x.high)
+                ends = [a * least, a * most, b * least, b * most]
                 a, b = min(ends), max(ends)
             low, high = low + a, high + b
+        return low, high
+
+    def where(self, conditions: Iterable[Term]) -> dict[Term, tuple[int, int]]:
+        """Intervals of atoms where conditions hold."""
+        known: dict[Term, tuple[int, int]] = {}
+        linear = [x.args[0].poly for x in conditions if x.op == "lt0"]
+        for _ in range(2):
+            for poly in linear:
+                for monomial, n in poly.items():
+                    if len(monomial) != 1:
+                        continue
+                    (x,) = monomial
+                    rest, _ = self.within({m: f for m, f in poly.items() if m != monomial}, known)
+                    low, high = known.get(x, (x.low, x.high))
+                    if n < 0:  # -n * x > rest
+                        low = max(low, rest // -n + 1)
+                    else:
+                        high = min(high, -(rest // n) - 1 if rest % n == 0 else (-rest - 1) // n)
+                    if x.op in ("wrap", "uwrap"):
+                        step = self.step(x.args[0])
+                        low, high = -(-low // step) * step, high // step * step
+                    known[x] = low, high
+        return known
+
+    def _interval(self, poly: Mapping[Monomial, int]) -> tuple[int, int]:
+        low, high = self.within(poly, {})
         for known, most in self.bounds:
             if high > most and any(m in poly for m in known if m):
                 high = min(high, most + self._excess(poly, known))
@@ -250,7 +279,16 @@ class Terms:
         low, high = self.exact.get(a, (-half, half - 1))
         if a in self.exact:
             return a
-        return self.integer_of(self.node("wrap", width, (a,), "int", low, high))
+        if (split := self._apart(a, width)) is not None:
+            return self.add(self.value(split[0], width), split[1])
+        step = self.step(a)  # it is a multiple of that
+        return self.integer_of(self.node("wrap", width, (a,), "int", -(-low // step) * step, high // step * step))
+
+    @staticmethod
+    def step(a: Term) -> int:
+        """The power of 2 that a polynomial is a multiple of."""
+        common = math.gcd(*a.poly.values()) if a.poly else 0
+        return common & -common or 1
 
     def unsigned(self, a: Term, width: int) -> Term:
         """The unsigned number of `width` bits."""
@@ -261,7 +299,23 @@ class Terms:
             return a
         if signed.high < 0:
             return self.add(signed, self.integer(1 << width))
-        return self.integer_of(self.node("uwrap", width, (a,), "int", 0, (1 << width) - 1))
+        if (split := self._apart(a, width)) is not None:
+            return self.add(self.unsigned(split[0], width), split[1])
+        return self.integer_of(self.node("uwrap", width, (a,), "int", 0, (1 << width) - self.step(a)))
+
+    def _apart(self, a: Term, width: int) -> tuple[Term, Term] | None:
+        """(p, r) with a = p + r, p a multiple of a power of 2 and 0 <= r less than it: adding r carries into nothing."""
+        powers = sorted({n & -n for n in a.poly.values()}, reverse=True)
+        for power in powers:
+            if power == 1 or power >= 1 << width:
+                continue
+            rest = {m: n for m, n in a.poly.items() if n % power}
+            if not rest:
+                continue
+            r = self.poly(rest)
+            if r.low >= 0 and r.high < power:
+                return self.poly({m: n for m, n in a.poly.items() if n % power == 0}), r
+        return None
 
     def div(self, a: Term, b: Term) -> Term:
         """Quotient, rounded toward zero."""
@@ -422,6 +476,14 @@ class Terms:
             if a.high < 0 or a.low >= 0:
                 return self.negative(a)
         for monomial, n in a.poly.items():
+            if len(monomial) == 1 and monomial[0].op in ("min", "max"):
+                rest = self.poly({m: f for m, f in a.poly.items() if m != monomial})
+                ways = [self.add(rest, x, n) for x in monomial[0].args]
+                if (monomial[0].op == "max") == (n < 0):  # it is enough for one of them to be negative
+                    if any(x.low >= 0 for x in ways):
+                        return self.either(*map(self.negative, ways))
+                elif any(x.high < 0 for x in ways):
+                    return self.both(*map(self.negative, ways))
             if n == 1 and len(monomial) == 1 and monomial[0].op == "uwrap":
                 if (split := self._below(monomial[0], a)) is not None:
                     return split
@@ -498,11 +560,33 @@ class Terms:
                     parts.discard(other)
                 least[body] = x
         kept = {x for x in parts if x.op != "lt0"} | set(least.values())
+        if op == "and" and (again := self._narrowed(kept)) is not None:
+            return self.both(*again)
         if not kept:
             return nothing
         if len(kept) == 1:
             return next(iter(kept))
         return self.node(op, (), sorted(kept), "i1")
+
+    def _narrowed(self, parts: set[Term]) -> list[Term] | None:
+        """0 <= a < q of a number that is a little wider than 32 bits, where q has them: said of the number of 32 bits that it is modulo
+        2**32, which is the same; None where there is no such pair."""
+        half = 1 << 31
+        for lower in parts:
+            if lower.op != "lt0":
+                continue
+            a = self.add(self.integer(-1), lower.args[0], -1)
+            if a.high < half or a.low < -half or a.high >= 3 * half:
+                continue
+            narrow = self.value(self.reduced(a, 32), 32)
+            if narrow is a:
+                continue
+            limits = {x: self.add(a, x.args[0], -1) for x in parts if x.op == "lt0" and x is not lower}
+            upper = {x: q for x, q in limits.items() if q.high < half}
+            if upper:
+                rest = [x for x in parts if x not in upper and x is not lower]
+                return [*rest, self.no(self.negative(narrow)), *(self.less(narrow, q) for q in upper.values())]
+        return None
 
     def implied(self, conditions: Iterable[Term], wanted: Term) -> bool:
         """Whether one of the conditions that hold says that `wanted` does."""
@@ -585,9 +669,13 @@ class Terms:
                 return self.both(*parts) if c.op == "and" else self.either(*parts)
             return c
 
+        spoken = frozenset().union(*(x.free for x in conditions)) if all(x.free for x in conditions) else None
+
         def walk(t: Term) -> Term:
             if t in memo:
                 return memo[t]
+            if spoken is not None and spoken.isdisjoint(t.free):
+                return t
             if t.op == "sel":
                 c = decided(t.args[0])
                 if c is self.true or c is self.false:
@@ -596,14 +684,38 @@ class Terms:
                     out = self.select(c, walk(t.args[1]), walk(t.args[2]))
             elif t.element == "i1" and t.op in ("lt0", "eq0", "and", "or", "not"):
                 out = decided(t)
-            elif t.op in ("lam", "group") or not t.args:
-                out = t  # what is bound in it is not what the conditions speak of
+            elif t.op == "rem" and self._less_for_sure(conditions, *t.args):
+                out = walk(t.args[0])
+            elif t.op in ("min", "max") and (least := self._first_of(conditions, *t.args)) is not None:
+                out = walk(t.args[least if t.op == "min" else 1 - least])
+            elif t.op == "lam":
+                # What is bound in it is named anew, and not what the conditions speak of.
+                level, extents = t.data
+                atoms = [self.node("bidx", (level, d, n), (), "int", 0, n - 1) for d, n in enumerate(extents)]
+                new = [self.fresh("idxf", "int", 0, n - 1) for n in extents]
+                body = walk(self.substitute(t.args[0], dict(zip(atoms, map(self.integer_of, new)))))
+                out = self.lam(body, [x if x.high else None for x in new])
+            elif t.op == "group":
+                functions, count, terms = self.open_group(t)
+                out = self.group(functions, count, [walk(x) for x in terms])
+            elif not t.args:
+                out = t
             else:
                 out = self.again(t, [walk(x) for x in t.args])
             memo[t] = out
             return out
 
         return walk(term)
+
+    def _less_for_sure(self, conditions: Sequence[Term], a: Term, b: Term) -> bool:
+        """Whether 0 <= a < b where the conditions hold."""
+        return (a.low >= 0 or self.implied(conditions, self.no(self.negative(a)))) and self.implied(conditions, self.less(a, b))
+
+    def _first_of(self, conditions: Sequence[Term], a: Term, b: Term) -> int | None:
+        """Which of two numbers is not greater than the other where the conditions hold; None where that is not known."""
+        if self.implied(conditions, self.no(self.less(b, a))):
+            return 0
+        return 1 if self.implied(conditions, self.no(self.less(a, b))) else None
 
     # --- binders and substitution
 
