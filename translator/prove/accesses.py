@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 MOST_AHEAD = 4
 
 
-def misplaced(t: Terms, source: Machine, other: Machine) -> Difference | None:
-    """The first access of the other side that the source does not make, or that may be to another address; None where there is none."""
+def misplaced(t: Terms, source: Machine, other: Machine, assumed: dict[str, None]) -> Difference | None:
+    """The first access of the other side that the source does not make, or that may be to another address; None where there is none.
+
+    assumed: gets what has to hold of the launch beside the contract: a tile of a descriptor lies in the storage that it is a part of.
+    """
     seen: set[tuple] = set()
     for access in other.accesses:
         key = (access.pointer, access.mask, access.loops)
@@ -33,7 +36,10 @@ def misplaced(t: Terms, source: Machine, other: Machine) -> Difference | None:
         seen.add(key)
         base, offset = access.pointer.args
         near = base.op == "argument" and base.data[1]
-        if near and not fits(offset, access.size) and not any(same_as(t, source, access, its) for its in source.accesses):
+        here = not near or fits(offset, access.size) or any(same_as(t, source, access, its) for its in source.accesses)
+        if not here and access.kind == "copy":
+            assumed[f"the tensor described by {base.data[0]} lies within its storage"] = None
+        elif not here:
             return Difference("an address may be 2**32 elements away from the source's", None, access.op)
         if not any(covers(t, access, its) for its in source.accesses):
             its = next((x for x in source.accesses if x.pointer.args[0] is base), None)

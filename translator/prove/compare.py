@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from translator.prove.terms import Term
+from translator.prove.terms import COMMUTES, Term
 from translator.ttgir.op import Op
 
 
@@ -40,7 +40,7 @@ def _within(a: Term, b: Term) -> Difference:
         if a.op != b.op or a.data != b.data or len(a.args) != len(b.args):
             break
         pairs = [(x, y) for x, y in zip(a.args, b.args) if x is not y]
-        if a.op in ("and", "or", "poly"):
+        if a.op in ("and", "or", "poly") or a.op in COMMUTES:
             left, right = set(a.args) - set(b.args), set(b.args) - set(a.args)
             pairs = list(zip(sorted(left), sorted(right)))
         if not pairs:

@@ -62,6 +62,7 @@ def _prove(source: Module, output: Module, contract: Contract) -> Verdict:
             return Verdict(NOT, f"{side} runs as a cluster of workgroups")
     cases: list[dict[int, dict]] = [{}]
     done = 0
+    assumed: dict[str, None] = {}
     while cases:
         if done + len(cases) > MOST_CASES:
             return Verdict(NOT, "too many cases", cases=done)
@@ -79,9 +80,10 @@ def _prove(source: Module, output: Module, contract: Contract) -> Verdict:
             ops = (error.op, None) if error.side == 0 else (None, error.op)
             return Verdict(REFUTED if error.hazard else NOT, error.why, *ops, cases=done + 1)
         done += 1
+        assumed |= attempt.assumed
         if found is not None:
             return Verdict(NOT, found.why, found.first, found.second, cases=done)
-    return Verdict(PROVED, cases=done)
+    return Verdict(PROVED, cases=done, assumed=tuple(assumed))
 
 
 class _Sided(Exception):
@@ -99,6 +101,7 @@ class _Attempt:
         self.modules, self.contract, self.case = (source, output), contract, case
         self.terms = Terms()
         self.machines: list[Machine] = []
+        self.assumed: dict[str, None] = {}
 
     def run(self) -> Difference | None:
         t = self.terms
@@ -119,7 +122,7 @@ class _Attempt:
             except Hazard as error:
                 raise _Sided(side, error.why, error.op or t.at, side == 1) from None
         found = difference(*effects)
-        return found if found is not None else misplaced(t, *self.machines)
+        return found if found is not None else misplaced(t, *self.machines, self.assumed)
 
     def _residues(self) -> dict[Term, tuple[int, int]]:
         """The remainders of the case, of the terms of this attempt."""
