@@ -12,6 +12,7 @@ that says no more; where that iteration may be past the source's last one, the m
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 from translator.prove.compare import Difference
@@ -20,7 +21,7 @@ from translator.prove.terms import Term, Terms
 if TYPE_CHECKING:
     from translator.prove.machine import Access, Machine
 
-MOST_AHEAD = 4
+MOST_AHEAD, MOST_INDICES = 4, 3
 
 
 def misplaced(t: Terms, source: Machine, other: Machine, assumed: dict[str, None]) -> Difference | None:
@@ -143,7 +144,25 @@ def iterations(t: Terms, access: Access, its: Access) -> Iterable[tuple[dict[Ter
     loops, others = access.loops, its.loops
     if len(others) not in (len(loops), len(loops) + 1):
         return
-    by: dict[Term, Term] = {}
+    for by in renamings(t, access, its):
+        yield from _iterations(t, access, its, by)
+
+
+def renamings(t: Terms, access: Access, its: Access) -> Iterable[dict[Term, Term]]:
+    """Which index of a tile of the source is which of the other side's: tiles may be transposed."""
+    mine, theirs = (sorted(x for x in a.pointer.free | a.mask.free if x.op == "idx") for a in (access, its))
+    if mine == theirs:
+        yield {}
+    if len(mine) == len(theirs) <= MOST_INDICES:
+        for order in permutations(mine):
+            if list(order) != theirs and all(x.data[1] == y.data[1] for x, y in zip(order, theirs)):
+                yield {y: t.integer_of(x) for x, y in zip(order, theirs)}
+
+
+def _iterations(
+    t: Terms, access: Access, its: Access, renamed: dict[Term, Term]
+) -> Iterable[tuple[dict[Term, Term], dict[Term, Term], tuple[Term, Term] | None]]:
+    loops, others, by = access.loops, its.loops, dict(renamed)
     for (theirs, number), (count, mine) in zip(others, loops):
         if t.substitute(number, by) is not mine:
             return

@@ -44,13 +44,16 @@ class StoresTo(Exception):
 class Knowledge:
     """What attempts at a loop have found out. stores: the arguments that it stores to; numbers: carried values that must be numbers;
     modulus: by how many remainders of its iteration it is looked at; relaxed: reads that may still go on at its head; unwritten: boxes that
-    nothing was written to before the loop."""
+    nothing was written to before the loop; steps: what carried values that must be numbers are taken to grow by, which is checked; tried: those
+    that did not."""
 
     stores: set[str] = field(default_factory=set)
     numbers: set[int] = field(default_factory=set)
     modulus: int = 1
     relaxed: set[tuple] = field(default_factory=set)
     unwritten: dict[tuple, Cell] = field(default_factory=dict)
+    steps: dict[int, int] = field(default_factory=dict)
+    tried: set[int] = field(default_factory=set)
 
 
 @dataclass
@@ -114,6 +117,8 @@ def trip_count(m: Machine, low: Term, high: Term, step: Term) -> Term:
         return t.larger(span, t.integer(0))
     if step.constant is not None and step.constant <= 0:
         raise NotProved("a loop whose step is not positive")
+    if step.constant is not None and all(n % step.constant == 0 for n in span.poly.values()):
+        return t.larger(t.div(span, step), t.integer(0))
     return t.larger(t.div(t.add(t.add(span, step), t.integer(-1)), step), t.integer(0))
 
 
@@ -141,7 +146,8 @@ def _attempt(m: Machine, op: Op, env: dict[str, Any], known: Knowledge) -> list[
         end, values = m.region(op.regions[0], turn_env)
         return values
 
-    return _Loop(m, op, known, count, trips, names, firsts, env, body).results()
+    facts = [x for x in (t.less(k, trips), t.less(t.value(index, width), high)) if x is not t.true]
+    return _Loop(m, op, known, count, trips, names, firsts, env, body, facts).results()
 
 
 class _Loop:
@@ -149,8 +155,9 @@ class _Loop:
 
     def __init__(
         self, m: Machine, op: Op, known: Knowledge, count: Term, trips: Term, names: list[str], firsts: list[Any],
-        env: dict[str, Any], body: Callable[[dict[str, Any]], list[Any]],
+        env: dict[str, Any], body: Callable[[dict[str, Any]], list[Any]], facts: list[Term],
     ):  # fmt: skip
+        self.facts = facts  # what holds in each iteration
         self.m, self.t, self.op, self.known = m, m.terms, op, known
         self.count, self.k, self.trips = count, m.terms.integer_of(count), trips
         self.names, self.firsts, self.env, self.body = names, firsts, env, body
@@ -163,17 +170,18 @@ class _Loop:
         outer, before, entry = m.effects, m.shared, m.accesses
         self.entry = before
         for j, first in enumerate(self.firsts):
-            if j not in self.known.numbers and not isinstance(first, Tensor):
+            if not isinstance(first, Tensor):
                 raise NotProved("a loop that carries what is no tensor", self.op)
-            if j not in self.known.numbers:
+            if j not in self.known.numbers and j not in self.known.steps:
                 self.carried[j] = self._carried(first, self.names[j])
         m.effects, m.accesses = [], []
         self._run()
+        self._check_steps()
         m.effects, m.accesses = outer, entry
         self._solve()
         self._same_in_all()
         turn = self.turns[0]
-        effects = [self.told(x, 0) for x in turn.effects]
+        effects = [t.assuming(self.told(x, 0), self.facts) for x in turn.effects]
         if effects:
             t.at = self.op
             group = t.group([], self.count, effects)
@@ -182,16 +190,23 @@ class _Loop:
                 m.frames[-1].counts[name] = m.frames[-1].counts.get(name, 0) + 1
         for r, each in enumerate(self.turns):
             for access in each.accesses:
-                m.accesses.append(replace(access, pointer=self.told(access.pointer, r), mask=self.told(access.mask, r)))
+                pointer, mask = (t.assuming(self.told(x, r), self.facts) for x in (access.pointer, access.mask))
+                m.accesses.append(replace(access, pointer=pointer, mask=mask))
         self._leave()
         out = []
         for j, first in enumerate(self.firsts):
             if j in self.known.numbers:
                 out.append(self._last_number(j, first))
                 continue
+            if j in self.known.steps:
+                out.append(self._stepped(j, self.trips))
+                continue
             c = self.carried[j]
             value = self.at(self.closed[c.function], self.trips)
-            term = self._value(c, t.apply(value, indices(t, first.shape), c.element))
+            element = t.apply(value, indices(t, first.shape), c.element)
+            if c.function in self._weak:
+                element = t.select(t.is_zero(self.trips), self._start(j), element)
+            term = self._value(c, element)
             out.append(Tensor(term, first.shape, first.element, first.pointee))
         return out
 
@@ -229,7 +244,9 @@ class _Loop:
             self._symbols(m.shared, heads, r)
             env = dict(self.env)
             for j, name in enumerate(self.names):
-                env[name] = numbers[j] if j in known.numbers else self._tensor(j)
+                env[name] = (
+                    numbers[j] if j in known.numbers else self._stepped(j, self.k) if j in known.steps else self._tensor(j)
+                )
             frame = LoopFrame({}, self.count, frozenset(known.stores), f"loop {self.op.line}", self.trips)
             m.frames.append(frame)
             if known.modulus > 1:
@@ -258,6 +275,20 @@ class _Loop:
             known.modulus = r
             raise _Again
         self._comes_round(shape, shared)
+
+    def _stepped(self, j: int, iteration: Term) -> Tensor:
+        """A carried number that grows by the same in each iteration."""
+        first, t = self.firsts[j], self.t
+        term = t.add(first.term, iteration, self.known.steps[j])
+        return Tensor(t.reduced(term, bits(first.element)), (), first.element)
+
+    def _check_steps(self) -> None:
+        """Raises: _Again where a number does not grow as it was taken to."""
+        for j in list(self.known.steps):
+            after = self._stepped(j, self.t.add(self.k, self.t.integer(1)))
+            if any(turn.results[j].term is not after.term for turn in self.turns):
+                del self.known.steps[j]
+                raise _Again
 
     def _end_of_body(self, shared: SharedMemory) -> None:
         """What an iteration allocates is gone at its end, if nothing is under way to it."""
@@ -316,7 +347,13 @@ class _Loop:
         free = need.index.free
         found = {mine[x] for x in free if x in mine}
         if found:
-            self.known.numbers |= found
+            for j in found:
+                step = self._step_of(j) if j not in self.known.tried else None
+                if step is not None:
+                    self.known.tried.add(j)
+                    self.known.steps[j] = step
+                else:
+                    self.known.numbers.add(j)
         elif self.count in free:
             modulus = lcm(self.known.modulus, need.extent)
             if modulus == self.known.modulus or modulus > MOST_REMAINDERS:
@@ -324,6 +361,19 @@ class _Loop:
             self.known.modulus = modulus
         else:
             raise need
+
+    def _step_of(self, j: int) -> int | None:
+        """What an iteration seems to add to a carried number: `yield %x + 1`."""
+        if self.op.name != "scf.for" or not is_integer(self.firsts[j].element) or self.firsts[j].shape:
+            return None
+        ops = self.op.regions[0].blocks[0].ops
+        made = {name: op for op in ops for name in op.results}
+        source = made.get(ops[-1].operands[j])
+        if source is None or source.name != "arith.addi" or self.names[j] not in source.operands:
+            return None
+        other = next((x for x in source.operands if x != self.names[j]), None)
+        value = self.env.get(other)
+        return value.term.constant if isinstance(value, Tensor) else None
 
     # --- solving
 
@@ -375,9 +425,17 @@ class _Loop:
                 first = self._first(key)
                 head = self.at(before, t.integer(r))
                 if head is not first:
-                    before = self._from_then_on(first, before, r, cell)
+                    facts = self._facts_at(r)
+                    if t.assuming(head, facts) is t.assuming(first, facts):
+                        self._weak.add(key)  # where there is an iteration
+                    else:
+                        before = self._from_then_on(first, before, r, cell)
             return before
         return self._first(key)
+
+    def _facts_at(self, iteration: int) -> list[Term]:
+        """What holds in an iteration."""
+        return [x for x in (self.at(fact, self.t.integer(iteration)) for fact in self.facts) if x is not self.t.true]
 
     def told_function(self, function: Term, r: int) -> Term:
         told = self.told(function, r)
@@ -421,6 +479,7 @@ class _Loop:
         self._functions = {c.function for c in self.carried.values()}
         self._contents: dict[tuple, Term] = {}
         self._asked: set[tuple] = set()
+        self._weak: set[Any] = set()  # what is known at the head of an iteration, but not where there is none
         while True:
             progress = False
             for j, c in self.carried.items():
@@ -450,7 +509,7 @@ class _Loop:
             term = term.args[1]
         if is_integer(c.element):
             term = self.t.value(term, bits(c.element))
-        return self.told(term, r)
+        return self.t.assuming(self.told(term, r), self.facts)
 
     def _start(self, j: int) -> Term:
         c = self.carried[j]
@@ -474,8 +533,13 @@ class _Loop:
                 return lam_over(t, t.value(moved, bits(c.element)), shape)
         if not unknown and not any(h in after.free for turn in self.turns for h in turn.heads.values()):
             before = self.at(after, t.add(self.k, t.integer(-1)))
-            if self.at(after, t.integer(-1)) is not first:
-                before = t.select(t.is_zero(self.k), first, before)
+            start = self.at(after, t.integer(-1))
+            if start is not first:
+                facts = self._facts_at(0)
+                if t.assuming(start, facts) is t.assuming(first, facts):
+                    self._weak.add(c.function)
+                else:
+                    before = t.select(t.is_zero(self.k), first, before)
             return lam_over(t, before, shape)
         return None
 
@@ -557,9 +621,9 @@ class _Loop:
             for r in range(1, len(self.turns)):
                 if self._next(j, r) is not first:
                     raise NotProved("iterations that take turns in what they carry", self.op)
-        first_effects = [self.told(x, 0) for x in self.turns[0].effects]
+        first_effects = [self.t.assuming(self.told(x, 0), self.facts) for x in self.turns[0].effects]
         for r in range(1, len(self.turns)):
-            if [self.told(x, r) for x in self.turns[r].effects] != first_effects:
+            if [self.t.assuming(self.told(x, r), self.facts) for x in self.turns[r].effects] != first_effects:
                 raise NotProved("iterations that take turns in what they store", self.op)
 
     # --- behind the loop
@@ -585,6 +649,8 @@ class _Loop:
                 for i, cell in enumerate(cells):
                     try:
                         function = self.at(self.content((key, cell.box), r), self.trips)
+                        if (key, cell.box) in self._weak:
+                            raise NotProved("what is there without an iteration")
                         content = t.apply(function, indices(t, cell.allocation.shape), cell.allocation.element)
                         if is_integer(cell.allocation.element):
                             content = t.reduced(content, bits(cell.allocation.element))

@@ -169,12 +169,16 @@ def _to_local(m: Machine, op: Op, d: Descriptor, view: View) -> None:
     if d.enabled is not m.terms.true:
         if d.enabled is m.terms.false:
             m.shared.queues["tensor"].open.append(_nothing(op))
+            m.shared.write(view, m.unset(d.element), op)
             return
-        raise NotProved("a copy with a condition that is not known", op)
     pointer, inside = tile(m, d, (m.terms.integer(0),) * len(d.sizes))
     if d.padding != 1:
         raise NotProved("a descriptor that fills with other numbers than 0", op)
+    m.conditions.append(d.enabled)
     value = fetched(m, op, pointer, inside, None, d.element, "copy", True)
+    m.conditions.pop()
+    if d.enabled is not m.terms.true:  # else the place stays as it was, which nothing here may depend on
+        value = m.terms.select(d.enabled, value, m.unset(d.element))
     m.shared.issue("tensor", view, again_shaped(m.terms, value, d.block, view.shape), op)
 
 

@@ -484,6 +484,12 @@ class Terms:
                         return self.either(*map(self.negative, ways))
                 elif any(x.high < 0 for x in ways):
                     return self.both(*map(self.negative, ways))
+            if len(monomial) == 1 and monomial[0].op == "sel":
+                rest = self.poly({m: f for m, f in a.poly.items() if m != monomial})
+                condition, *chosen = monomial[0].args
+                first, second = (self.negative(self.add(rest, x, n)) for x in chosen)
+                if {first, second} & {self.true, self.false}:
+                    return self.select(condition, first, second)
             if n == 1 and len(monomial) == 1 and monomial[0].op == "uwrap":
                 if (split := self._below(monomial[0], a)) is not None:
                     return split
@@ -506,6 +512,13 @@ class Terms:
             return self.true if a.constant == 0 else self.false
         if a.low > 0 or a.high < 0:
             return self.false
+        for monomial, n in a.poly.items():
+            if len(monomial) == 1 and monomial[0].op == "sel":
+                others = self.poly({m: f for m, f in a.poly.items() if m != monomial})
+                condition, *chosen = monomial[0].args
+                first, second = (self.is_zero(self.add(others, x, n)) for x in chosen)
+                if {first, second} & {self.true, self.false}:
+                    return self.select(condition, first, second)
         common = reduce(math.gcd, (n for m, n in a.poly.items() if m), 0)
         rest = a.poly.get((), 0)
         if rest % common:
@@ -677,13 +690,16 @@ class Terms:
             if spoken is not None and spoken.isdisjoint(t.free):
                 return t
             if t.op == "sel":
-                c = decided(t.args[0])
+                c = walk(t.args[0])
                 if c is self.true or c is self.false:
                     out = walk(t.args[1] if c is self.true else t.args[2])
                 else:
                     out = self.select(c, walk(t.args[1]), walk(t.args[2]))
             elif t.element == "i1" and t.op in ("lt0", "eq0", "and", "or", "not"):
                 out = decided(t)
+                if out is t:
+                    out = self.again(t, [walk(x) for x in t.args])
+                    out = decided(out) if out is not t else t
             elif t.op == "rem" and self._less_for_sure(conditions, *t.args):
                 out = walk(t.args[0])
             elif t.op in ("min", "max") and (least := self._first_of(conditions, *t.args)) is not None:
