@@ -43,7 +43,17 @@ CHANGES = {
     "math.sqrt": ["math.rsqrt"],
     "fadd": ["fmax"],
 }
-SWAPPED = ("arith.subf", "arith.subi", "arith.divf", "arith.divsi", "arith.remsi", "arith.cmpi", "arith.cmpf", "tt.dot", "arith.select")
+SWAPPED = (
+    "arith.subf",
+    "arith.subi",
+    "arith.divf",
+    "arith.divsi",
+    "arith.remsi",
+    "arith.cmpi",
+    "arith.cmpf",
+    "tt.dot",
+    "arith.select",
+)
 
 
 @dataclass(frozen=True)
@@ -69,7 +79,11 @@ def faults(text: str) -> Iterator[Fault]:
         if " = arith.constant" in line and (found := INTEGER.search(line)):
             for by in (1, -1):
                 value = str(int(found.group(1)) + by)
-                yield made(number, line[: found.start(1)] + value + line[found.end(1) :], f"constant {found.group(1)} is {value}")
+                yield made(
+                    number,
+                    line[: found.start(1)] + value + line[found.end(1) :],
+                    f"constant {found.group(1)} is {value}",
+                )
         for before, afters in CHANGES.items():
             if re.search(rf"(?<![\w.]){re.escape(before)}", line):
                 for after in afters:
@@ -91,7 +105,13 @@ def faults(text: str) -> Iterator[Fault]:
             same = " tt.dot " not in line or kinds.get(first.group()) == kinds.get(second.group())
             if first.group() != second.group() and same:
                 a, b = offset + first.start(), offset + second.start()
-                swapped = line[:a] + second.group() + line[offset + first.end() : b] + first.group() + line[offset + second.end() :]
+                swapped = (
+                    line[:a]
+                    + second.group()
+                    + line[offset + first.end() : b]
+                    + first.group()
+                    + line[offset + second.end() :]
+                )
                 yield made(number, swapped, "operands are swapped")
         yield from _other_operands(lines, number, line, kinds, made)
         if " mask = " in line:
@@ -112,7 +132,9 @@ def _kinds(lines: list[str]) -> dict[str, str]:
         if found and "{" not in found.group(2):
             kind = found.group(2).strip()
             if " arith.cmp" in line:
-                kind = re.sub(r"^(?:tensor<([\dx]*x))?[^,>]*", lambda m: f"tensor<{m.group(1)}i1" if m.group(1) else "i1", kind)
+                kind = re.sub(
+                    r"^(?:tensor<([\dx]*x))?[^,>]*", lambda m: f"tensor<{m.group(1)}i1" if m.group(1) else "i1", kind
+                )
             out.setdefault(found.group(1), kind)
     return out
 

@@ -13,13 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
-from typing import TYPE_CHECKING
-
 from translator.prove.compare import Difference
+from translator.prove.machine import Access, Machine
 from translator.prove.terms import Term, Terms
-
-if TYPE_CHECKING:
-    from translator.prove.machine import Access, Machine
 
 MOST_AHEAD, MOST_INDICES = 4, 3
 
@@ -58,7 +54,9 @@ def covers(t: Terms, access: Access, its: Access) -> bool:
             continue
         conditions = list(mask.args) if mask.op == "and" else [mask]
         place, wanted = (t.assuming(t.substitute(x.pointer, y), conditions) for x, y in ((access, mine), (its, by)))
-        if t.address(place, access.size) is t.address(wanted, its.size) and (late is None or ends(t, conditions, *late)):
+        if t.address(place, access.size) is t.address(wanted, its.size) and (
+            late is None or ends(t, conditions, *late)
+        ):
             return True
     return False
 
@@ -138,7 +136,9 @@ def same_as(t: Terms, source: Machine, access: Access, its: Access) -> bool:
     return False
 
 
-def iterations(t: Terms, access: Access, its: Access) -> Iterable[tuple[dict[Term, Term], dict[Term, Term], tuple[Term, Term] | None]]:
+def iterations(
+    t: Terms, access: Access, its: Access
+) -> Iterable[tuple[dict[Term, Term], dict[Term, Term], tuple[Term, Term] | None]]:
     """Which iterations of both sides are laid beside each other: (replacements in the access, in the source's, and where the source's iteration
     may be past its last one: that iteration and the number of them)."""
     loops, others = access.loops, its.loops
@@ -174,7 +174,9 @@ def _iterations(
         elif loops:
             count, trips = loops[-1]
             # The other side's iteration k makes the access of the source's iteration k + ahead, which is called k here.
-            yield {count: t.add(t.integer_of(count), t.integer(-ahead))}, by, (t.integer_of(count), trips) if ahead else None
+            yield {count: t.add(t.integer_of(count), t.integer(-ahead))}, by, (
+                (t.integer_of(count), trips) if ahead else None
+            )
         elif not ahead:
             yield {}, by, None
 

@@ -56,7 +56,9 @@ def contract_of(lines: Sequence[str], constants: Mapping[str, Any]) -> Contract:
             limit = _number(right)
             if limit is not None:
                 most.append((left, limit))
-    return Contract(least, tuple((part, limit) for text, limit in most for part in parts(text, constants)), dict(constants))
+    return Contract(
+        least, tuple((part, limit) for text, limit in most for part in parts(text, constants)), dict(constants)
+    )
 
 
 MOST_PARTS = 16
@@ -72,7 +74,9 @@ def parts(text: str, constants: Mapping[str, Any]) -> list[str]:
     found, todo = [text], [tree]
     while todo and len(found) < MOST_PARTS:
         node = todo.pop(0)
-        call = next((n for n in rising(node, constants) if isinstance(n, ast.Call) and ast.unparse(n.func) == "max"), None)
+        call = next(
+            (n for n in rising(node, constants) if isinstance(n, ast.Call) and ast.unparse(n.func) == "max"), None
+        )
         if call is None:
             continue
         for number in range(len(call.args)):

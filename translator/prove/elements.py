@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from translator.prove.machine import Machine
+from translator.prove.rows import row
 from translator.prove.terms import COMMUTES, Term, Terms, bits, is_integer
 from translator.prove.values import (
     Descriptor,
     NotProved,
     Tensor,
     again_shaped,
+    argument,
     element_of_type,
     indices,
     lam_over,
@@ -27,25 +30,8 @@ from translator.ttgir.op import Op
 from translator.ttgir.op_text import VALUE
 from translator.ttgir.types import Type
 
-if TYPE_CHECKING:
-    from translator.prove.machine import Machine
-
-Handler = Callable[["Machine", Op, list[Any]], list[Any]]
-TABLE: dict[str, Handler] = {}
 AXES = {"x": 0, "y": 1, "z": 2}
 _HINTS = re.compile(r"\{[^{}]*\}")
-
-
-def row(*names: str) -> Callable[[Handler], Handler]:
-    """The handler of operations of these names."""
-
-    def keep(handler: Handler) -> Handler:
-        for name in names:
-            assert name not in TABLE, f"bug in gluonize: two rows for {name}"
-            TABLE[name] = handler
-        return handler
-
-    return keep
 
 
 def like(term: Term, kind: Type) -> Tensor:
@@ -172,7 +158,9 @@ def cat(m: Machine, op: Op, given: list) -> list:
 @row("amdg.extract_slice")
 def extract_slice(m: Machine, op: Op, given: list) -> list:
     (x,) = given
-    at = [m.terms.add(m.terms.index(d, n), m.terms.integer(s)) for d, (n, s) in enumerate(zip(op.type.shape, op.indices))]
+    at = [
+        m.terms.add(m.terms.index(d, n), m.terms.integer(s)) for d, (n, s) in enumerate(zip(op.type.shape, op.indices))
+    ]
     return [like(moved(m.terms, x.term, x.shape, at), op.type)]
 
 
@@ -347,7 +335,9 @@ def cmpi(m: Machine, op: Op, given: list) -> list:
     return [like(strict, op.type)]
 
 
-def _unsigned_below(m: Machine, numbers: tuple[Term, Term], given: tuple[Tensor, Tensor], w: int) -> Callable[[Term, Term], Term]:
+def _unsigned_below(
+    m: Machine, numbers: tuple[Term, Term], given: tuple[Tensor, Tensor], w: int
+) -> Callable[[Term, Term], Term]:
     """x < y of unsigned numbers. Below a number that is one with a sign too is what is not negative as such, and below it."""
     t = m.terms
     signed = {number: t.value(x.term, w) for number, x in zip(numbers, given)}
@@ -437,11 +427,6 @@ def said_of(op: Op) -> str:
     return re.sub(rf"{VALUE}", "%", text).strip()
 
 
-def argument(t: Terms, x: Tensor) -> Term:
-    """A value as an operand of what is not interpreted."""
-    return t.value(x.term, bits(x.element)) if is_integer(x.element) else x.term
-
-
 def _generic(m: Machine, op: Op, given: list, how: str | None = None) -> list:
     """An operation on elements that stands for itself."""
     t = m.terms
@@ -474,7 +459,9 @@ for _name in (
     "trunc round roundeven absf erf erfc powf copysign atan2 absi fma fpowi ipowi ctpop ctlz cttz isnan isinf isfinite"
 ).split():
     row(f"math.{_name}")(_generic)
-row("tt.fp_to_fp", "tt.clampf", "tt.precise_sqrt", "tt.precise_divf", "tt.approx_divf", "tt.extern_elementwise")(_generic)
+row("tt.fp_to_fp", "tt.clampf", "tt.precise_sqrt", "tt.precise_divf", "tt.approx_divf", "tt.extern_elementwise")(
+    _generic
+)
 
 
 @row("tt.elementwise_inline_asm")
@@ -544,7 +531,10 @@ def reduce_op(m: Machine, op: Op, given: list) -> list:
     function = region_terms(m, op, given)
     shape = given[0].shape[:axis] + given[0].shape[axis + 1 :]
     if given[0].shape[axis] == 1:
-        return [like(moved(t, x.term, x.shape, indices(t, shape)[:axis] + [t.integer(0)] + indices(t, shape)[axis:]), k) for x, k in zip(given, op.result_types)]
+        return [
+            like(moved(t, x.term, x.shape, indices(t, shape)[:axis] + [t.integer(0)] + indices(t, shape)[axis:]), k)
+            for x, k in zip(given, op.result_types)
+        ]
     operands = [over_axis(m, x, axis, indices(t, shape)) for x in given]
     elements = tuple(x.element for x in given)
     group = t.node("region", (len(function), elements), function, "region")
@@ -574,7 +564,9 @@ def scan_op(m: Machine, op: Op, given: list) -> list:
 def histogram(m: Machine, op: Op, given: list) -> list:
     t = m.terms
     operands = [lam_over(t, argument(t, x), x.shape) for x in given]
-    made = t.node("histogram", (given[0].shape, op.type.shape), (t.index(0, op.type.shape[0]), *operands), "int", 0, 1 << 31)
+    made = t.node(
+        "histogram", (given[0].shape, op.type.shape), (t.index(0, op.type.shape[0]), *operands), "int", 0, 1 << 31
+    )
     return [like(wrap(t, t.integer_of(made), op.type.element), op.type)]
 
 
@@ -627,4 +619,4 @@ def no_effect(m: Machine, op: Op, given: list) -> list:
     return []
 
 
-__all__ = ["TABLE", "argument", "like", "row", "said_of", "symbol_of"]
+__all__ = ["argument", "like", "said_of", "symbol_of"]

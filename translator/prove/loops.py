@@ -19,25 +19,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import lcm
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from translator.prove.machine import LoopFrame, Machine, copy_of
+from translator.prove.rows import control
 from translator.prove.shared import Cell, SharedMemory, meet
 from translator.prove.terms import INFINITE, Term, bits, is_integer
-from translator.prove.values import NeedCase, NeedConstant, NotProved, Tensor, indices, lam_over, moved
+from translator.prove.values import NeedCase, NeedConstant, NotProved, StoresTo, Tensor, indices, lam_over, moved
 from translator.ttgir.op import Op
 
-if TYPE_CHECKING:
-    from translator.prove.machine import Machine
-
 MOST_REMAINDERS = 24
-
-
-class StoresTo(Exception):
-    """A loop stores to an argument that it was not known to store to."""
-
-    def __init__(self, name: str, frame: Any):
-        super().__init__(name)
-        self.name, self.frame = name, frame
 
 
 @dataclass
@@ -81,11 +72,12 @@ class Carried:
         return "i64" if self.base is not None else self.first.element
 
 
+@control("scf.for")
 def run_for(m: Machine, op: Op, env: dict[str, Any]) -> list[Any]:
     """Run an `scf.for`; -> what it carries out."""
     known = Knowledge()
     for _ in range(40):
-        state = (m.effects, list(m.accesses), [_again(f) for f in m.frames], m.shared.copied(), m.terms.residues)
+        state = (m.effects, list(m.accesses), [copy_of(f) for f in m.frames], m.shared.copied(), m.terms.residues)
         try:
             return _attempt(m, op, dict(env), known)
         except StoresTo as found:
@@ -101,12 +93,6 @@ def run_for(m: Machine, op: Op, env: dict[str, Any]) -> list[Any]:
 
 class _Again(Exception):
     """More is known of the loop now."""
-
-
-def _again(frame: Any) -> Any:
-    from translator.prove.machine import copy_of
-
-    return copy_of(frame)
 
 
 def trip_count(m: Machine, low: Term, high: Term, step: Term) -> Term:
@@ -142,7 +128,9 @@ def _attempt(m: Machine, op: Op, env: dict[str, Any], known: Knowledge) -> list[
         t.bounds.append((dict(index.poly), max(high.high - 1 + step.high, low.high)))
 
     def body(turn_env: dict[str, Any]) -> list[Any]:
-        turn_env[header.variable] = Tensor(index, (), env[header.variable].element if header.variable in env else f"i{width}")
+        turn_env[header.variable] = Tensor(
+            index, (), env[header.variable].element if header.variable in env else f"i{width}"
+        )
         end, values = m.region(op.regions[0], turn_env)
         return values
 
@@ -236,8 +224,6 @@ class _Loop:
         shared, r = self.entry, 0
         residues = t.residues
         shape = self._with_relaxed(shared).shape()
-        from translator.prove.machine import LoopFrame
-
         while True:
             heads: dict[tuple, Term] = {}
             m.shared = self._with_relaxed(shared) if r == 0 else shared.copied()
@@ -245,7 +231,9 @@ class _Loop:
             env = dict(self.env)
             for j, name in enumerate(self.names):
                 env[name] = (
-                    numbers[j] if j in known.numbers else self._stepped(j, self.k) if j in known.steps else self._tensor(j)
+                    numbers[j]
+                    if j in known.numbers
+                    else self._stepped(j, self.k) if j in known.steps else self._tensor(j)
                 )
             frame = LoopFrame({}, self.count, frozenset(known.stores), f"loop {self.op.line}", self.trips)
             m.frames.append(frame)
@@ -449,7 +437,9 @@ class _Loop:
         t = self.t
         at = indices(t, cell.allocation.shape)
         element = cell.allocation.element
-        chosen = t.select(t.is_zero(t.add(self.k, t.integer(-r))), t.apply(first, at, element), t.apply(before, at, element))
+        chosen = t.select(
+            t.is_zero(t.add(self.k, t.integer(-r))), t.apply(first, at, element), t.apply(before, at, element)
+        )
         return lam_over(t, chosen, cell.allocation.shape)
 
     def _is_head(self, cell: Cell, head: Term) -> bool:
@@ -734,6 +724,7 @@ def applications(term: Term, functions: Mapping[Term, int]) -> list[Term]:
     return out
 
 
+@control("scf.while")
 def run_while(m: Machine, op: Op, env: dict[str, Any]) -> list[Any]:
     """Run an `scf.while`: its condition is one more thing that its iterations say. Only one that stores nothing."""
     t = m.terms
@@ -748,8 +739,6 @@ def run_while(m: Machine, op: Op, env: dict[str, Any]) -> list[Any]:
         inner[name] = Tensor(_as_value(t, function, first), first.shape, first.element)
     effects, shape, shared = m.effects, m.shared.shape(), m.shared
     m.effects, m.shared = [], m.shared.copied()
-    from translator.prove.machine import LoopFrame
-
     m.frames.append(LoopFrame({}, count, frozenset(), f"loop {op.line}", t.integer(INFINITE)))
     end, values = m.region(op.regions[0], inner)
     condition, passed = values[0].term, values[1:]
@@ -785,4 +774,4 @@ def _as_value(t, function: Term, first: Tensor) -> Term:
     return t.reduced(term, bits(first.element)) if is_integer(first.element) else term
 
 
-__all__ = ["Knowledge", "Mapping", "StoresTo", "run_for", "run_while"]
+__all__ = ["run_for", "run_while"]

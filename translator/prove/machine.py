@@ -11,18 +11,16 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
-from translator.prove import loops, memory_ops, shared_ops
-from translator.prove.elements import TABLE, argument
+from translator.prove.rows import CONTROL, TABLE, control
 from translator.prove.shared import SharedMemory
 from translator.prove.terms import Term, Terms, bits, is_integer
-from translator.prove.values import NotProved, Tensor, View, again_shaped, symbol_of
-from translator.ttgir.elements import bits_of
+from translator.prove.values import NotProved, StoresTo, Tensor, argument, symbol_of
 from translator.ttgir.module import Module
 from translator.ttgir.op import Block, Op, Region
 
-assert memory_ops and shared_ops  # they fill the table
-
-ENDS = frozenset("scf.yield tt.return tt.reduce.return tt.scan.return scf.condition ttg.warp_yield ttg.warp_return".split())
+ENDS = frozenset(
+    "scf.yield tt.return tt.reduce.return tt.scan.return scf.condition ttg.warp_yield ttg.warp_return".split()
+)
 UNKNOWN = "?"  # what is reached through a pointer that is no argument
 MOST_STEPS = 200_000
 MOST_PATHS = 64
@@ -55,7 +53,9 @@ class Access:
 class Machine:
     """side: 0 the source, 1 the kernel that is to compute the same."""
 
-    def __init__(self, module: Module, terms: Terms, side: int, arguments: list[Any], cases: dict[Term, tuple[int, int]]):
+    def __init__(
+        self, module: Module, terms: Terms, side: int, arguments: list[Any], cases: dict[Term, tuple[int, int]]
+    ):
         self.module, self.terms, self.side = module, terms, side
         self.arguments, self.cases = arguments, cases
         self.effects: list[Term] = []
@@ -94,7 +94,15 @@ class Machine:
                 else:
                     return self._fork(region, op, condition, env)
             else:
+                if end == "tt.return":
+                    self._close(op)
                 return end, values
+
+    def _close(self, op: Op) -> None:
+        """The program ends, and its shared memory goes to another one. On CDNA3 and CDNA4 the end of a wave waits for copies to it."""
+        for copy_ in self.shared.under_way():
+            if copy_.reads or self.module.target == "gfx1250":
+                raise NotProved("a copy is not waited for before the kernel ends", copy_.op)
 
     def _goes_to(self, region: Region, op: Op, which: int, env: dict[str, Any]) -> tuple[Block, dict[str, Any]]:
         label, passed = op.branches[which]
@@ -224,11 +232,11 @@ class Machine:
         return self.terms.node("version", tuple(path), loops_, "version")
 
     def stored(self, base: Term) -> None:
-        """A store through `base` has happened. Raises: loops.Again where the loop around it did not know."""
+        """A store through `base` has happened. Raises: StoresTo where the loop around it did not know."""
         name = reached(base)
         for frame in self.frames:
             if frame.loop is not None and name not in frame.known:
-                raise loops.StoresTo(name, frame)
+                raise StoresTo(name, frame)
         frame = self.frames[-1]
         frame.counts[name] = frame.counts.get(name, 0) + 1
 
@@ -279,6 +287,7 @@ def larger_than(term: Term, most: int) -> bool:
 # --- control flow
 
 
+@control("scf.if")
 def _if(m: Machine, op: Op, env: dict[str, Any]) -> list[Any]:
     t = m.terms
     condition = m.decided(env[op.condition].term)
@@ -320,8 +329,3 @@ def chosen(m: Machine, condition: Term, a: Any, b: Any, op: Op) -> Any:
     else:
         term = t.select(condition, a.term, b.term)
     return Tensor(term, a.shape, a.element, a.pointee)
-
-
-CONTROL = {"scf.if": _if, "scf.for": loops.run_for, "scf.while": loops.run_while}
-
-__all__ = ["Access", "Frame", "LoopFrame", "Machine", "View", "bits_of", "zero"]

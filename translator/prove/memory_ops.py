@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from translator.prove.elements import argument, like, row, said_of
+from translator.prove.elements import like
+from translator.prove.machine import Access, Machine, zero
+from translator.prove.rows import row
 from translator.prove.terms import Term, bits, is_integer
-from translator.prove.values import Descriptor, NotProved, Tensor, again_shaped, indices, moved
+from translator.prove.values import Descriptor, NotProved, Tensor, again_shaped, argument, indices
 from translator.ttgir.elements import bits_of
 from translator.ttgir.op import Op
-
-if TYPE_CHECKING:
-    from translator.prove.machine import Machine
 
 
 def bytes_of(element: str) -> int:
@@ -38,8 +37,6 @@ def fetched(
     if mask is t.true:
         return value
     if other is None:
-        from translator.prove.machine import zero
-
         other = zero(t, element) if dropped_is_zero else m.unset(element)
     if value is None:
         return other
@@ -55,12 +52,12 @@ def conjuncts(mask: Term) -> list[Term]:
 
 def note(m: Machine, op: Op, pointer: Term, mask: Term, size: int, kind: str) -> None:
     """Remember that memory is accessed."""
-    from translator.prove.machine import Access
-
     m.accesses.append(Access(pointer, m.terms.both(*m.conditions, mask), size, kind, op, m.inside()))
 
 
-def stored(m: Machine, op: Op, pointer: Term, mask: Term, value: Term, shape: tuple[int, ...], element: str, kind: str) -> None:
+def stored(
+    m: Machine, op: Op, pointer: Term, mask: Term, value: Term, shape: tuple[int, ...], element: str, kind: str
+) -> None:
     """A store at all indices of a shape."""
     t = m.terms
     if pointer.op != "ptr":
@@ -75,10 +72,6 @@ def stored(m: Machine, op: Op, pointer: Term, mask: Term, value: Term, shape: tu
     place, mask, value = (again_shaped(t, x, shape, narrow) for x in (place, mask, value))
     m.stored(pointer.args[0])
     m.effects.append(t.store(("store", narrow, element, size, ""), place, mask, value))
-
-
-def all_of(m: Machine) -> Term:
-    return m.terms.true
 
 
 @row("tt.load")
@@ -119,21 +112,27 @@ def buffer_parts(m: Machine, op: Op, given: list) -> tuple[Tensor, Tensor, Term,
 def buffer_load(m: Machine, op: Op, given: list) -> list:
     base, offsets, mask, other = buffer_parts(m, op, given)
     element = op.type.element
-    return [like(fetched(m, op, buffer_pointer(m, base, offsets, element), mask, other, element, "buffer", True), op.type)]
+    return [
+        like(fetched(m, op, buffer_pointer(m, base, offsets, element), mask, other, element, "buffer", True), op.type)
+    ]
 
 
 @row("amdg.buffer_store")
 def buffer_store(m: Machine, op: Op, given: list) -> list:
     value = given[0]
     base, offsets, mask, _ = buffer_parts(m, op, given)
-    stored(m, op, buffer_pointer(m, base, offsets, value.element), mask, value.term, value.shape, value.element, "buffer")
+    stored(
+        m, op, buffer_pointer(m, base, offsets, value.element), mask, value.term, value.shape, value.element, "buffer"
+    )
     return []
 
 
 # --- atomics
 
 
-def atomic(m: Machine, op: Op, how: str, pointer: Term, mask: Term, operands: Sequence[Tensor], shape, element: str, kind: str) -> list:
+def atomic(
+    m: Machine, op: Op, how: str, pointer: Term, mask: Term, operands: Sequence[Tensor], shape, element: str, kind: str
+) -> list:
     """Atomic operations at all indices, in an order that nobody knows; a result stands for itself, by its place among all of them."""
     t = m.terms
     if pointer.op != "ptr":
@@ -194,7 +193,11 @@ def make_tensor_descriptor(m: Machine, op: Op, given: list) -> list:
     if given[0].term.op != "ptr":
         raise NotProved("a descriptor of what is no pointer", op)
     zeros = (t.integer(0),) * rank
-    return [Descriptor(given[0].term, sizes, strides, op.type.shape, element, zeros, sizes, t.true, op.attribute("padding", 1))]
+    return [
+        Descriptor(
+            given[0].term, sizes, strides, op.type.shape, element, zeros, sizes, t.true, op.attribute("padding", 1)
+        )
+    ]
 
 
 def tile(m: Machine, d: Descriptor, offsets: Sequence[Term]) -> tuple[Term, Term]:
@@ -253,17 +256,22 @@ def update_tensor_descriptor(m: Machine, op: Op, given: list) -> list:
             offsets = [t.add(a, b) for a, b in zip(offsets, values)]
             if op.attribute("clamp_bounds", False):
                 # An index that is not negative is below a number where it is below that number or 0.
-                bounds = [t.add(a, b, -1) if b.low >= 0 else t.larger(t.add(a, b, -1), t.integer(0)) for a, b in zip(bounds, values)]
+                bounds = [
+                    t.add(a, b, -1) if b.low >= 0 else t.larger(t.add(a, b, -1), t.integer(0))
+                    for a, b in zip(bounds, values)
+                ]
         else:
             bounds = values
     enabled = d.enabled
     if (at := op.keyword("pred")) is not None:
         enabled = _enabled(m, given[at])
-    return [Descriptor(d.base, d.sizes, d.strides, d.block, d.element, tuple(offsets), tuple(bounds), enabled, d.padding)]
+    return [
+        Descriptor(d.base, d.sizes, d.strides, d.block, d.element, tuple(offsets), tuple(bounds), enabled, d.padding)
+    ]
 
 
 def _enabled(m: Machine, x: Tensor) -> Term:
     return x.term if x.element == "i1" else m.terms.no(m.terms.is_zero(m.terms.value(x.term, bits(x.element))))
 
 
-__all__ = ["Descriptor", "buffer_parts", "buffer_pointer", "bytes_of", "fetched", "moved", "said_of", "tile"]
+__all__ = ["Descriptor", "buffer_parts", "buffer_pointer", "bytes_of", "fetched", "tile"]

@@ -1,7 +1,7 @@
 """Whether two modules compute the same under a contract.
 
-    verdict = prove(source, output, contract)      # modules of the typed model
-    verdict.word, verdict.why, verdict.first, verdict.second
+verdict = prove(source, output, contract)      # modules of the typed model
+verdict.word, verdict.why, verdict.first, verdict.second
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from typing import Any
 from translator.prove.accesses import misplaced
 from translator.prove.compare import Difference, difference
 from translator.prove.contract import Contract, bounds_of, ranges_of
-from translator.prove.loops import StoresTo
+from translator.prove import elements, loops, memory_ops, shared_ops
 from translator.prove.machine import Machine
 from translator.prove.terms import Term, Terms, bits, is_integer
-from translator.prove.values import Hazard, NeedCase, NeedConstant, NotProved, Tensor
+from translator.prove.values import Hazard, NeedCase, NeedConstant, NotProved, StoresTo, Tensor
 from translator.ttgir.module import Module
 from translator.ttgir.op import Op
+
+assert elements and loops and memory_ops and shared_ops  # they fill the table of operations
 
 PROVED, REORDERED, REFUTED, NOT = "proved", "proved up to the order of sums", "refuted", "not proved"
 MOST_CASES = 32
@@ -51,6 +53,8 @@ def prove(source: Module, output: Module, contract: Contract = Contract()) -> Ve
     sys.setrecursionlimit(max(limit, 20_000))
     try:
         verdict = _prove(source, output, contract)
+    except RecursionError:
+        verdict = Verdict(NOT, "its terms are too deep")
     finally:
         sys.setrecursionlimit(limit)
     return Verdict(**{**vars(verdict), "seconds": time.process_time() - begin})
@@ -73,7 +77,9 @@ def _prove(source: Module, output: Module, contract: Contract) -> Verdict:
         except NeedCase as need:
             more = attempt.split(need)
             if more is None:
-                return Verdict(NOT, "slots that are read behind a loop whose number of iterations is not known", None, need.op)
+                return Verdict(
+                    NOT, "slots that are read behind a loop whose number of iterations is not known", None, need.op
+                )
             cases += more
             continue
         except _Sided as error:
@@ -179,7 +185,9 @@ class _Attempt:
         found: list[set[str]] = []
         for side, module in enumerate(self.modules):
             names = self._names(side)
-            found.append({n for n, a in zip(names, module.entry.argument_attributes) if a.get("tt.pointer_range") == 32})
+            found.append(
+                {n for n, a in zip(names, module.entry.argument_attributes) if a.get("tt.pointer_range") == 32}
+            )
         return found[0] & found[1]
 
 

@@ -29,7 +29,8 @@ class Copy:
 @dataclass(frozen=True)
 class Cell:
     """What a box of an allocation holds. content: the element at the allocation's indices; None after a loop whose number of iterations it
-    depends on (case says of which). copies: those under way to it. relaxed: read since the last barrier by a load that takes none."""
+    depends on (case says of which). copies: those under way to it. relaxed: read since the last barrier by a load that takes none.
+    """
 
     allocation: Allocation
     box: Box
@@ -116,7 +117,9 @@ class SharedMemory:
     def _either(self, view: View, box: Box, inside: Term, outside: Term) -> Term:
         t, condition = self.terms, self.terms.true
         for place, (low, high) in zip(view.places, box):
-            condition = t.both(condition, t.negative(t.add(place, t.integer(-high))), t.no(t.negative(t.add(place, t.integer(-low)))))
+            condition = t.both(
+                condition, t.negative(t.add(place, t.integer(-high))), t.no(t.negative(t.add(place, t.integer(-low))))
+            )
         return t.select(condition, inside, outside)
 
     def _mark(self, view: View) -> None:
@@ -194,12 +197,24 @@ class SharedMemory:
                 for i, copy in enumerate(group):
                     number[copy] = (kind, g, i, copy.reads, copy.cells)
         cells = tuple(
-            (key, tuple(sorted((c.box, tuple(sorted((number.get(x, ()) for x in c.copies), key=repr)), c.relaxed) for c in cells)))
+            (
+                key,
+                tuple(
+                    sorted(
+                        (c.box, tuple(sorted((number.get(x, ()) for x in c.copies), key=repr)), c.relaxed)
+                        for c in cells
+                    )
+                ),
+            )
             for key, cells in sorted(self.cells.items(), key=lambda item: repr(item[0]))
             if cells
         )
         queues = tuple(
-            (kind, tuple(tuple(number[c] for c in group) for group in queue.groups), tuple(number[c] for c in queue.open))
+            (
+                kind,
+                tuple(tuple(number[c] for c in group) for group in queue.groups),
+                tuple(number[c] for c in queue.open),
+            )
             for kind, queue in self.queues.items()
         )
         return cells, queues

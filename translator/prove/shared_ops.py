@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from translator.prove.elements import like, row
+from translator.prove.elements import like
+from translator.prove.machine import Machine
 from translator.prove.memory_ops import buffer_parts, buffer_pointer, fetched, stored, tile
-from translator.prove.shared import part, whole
+from translator.prove.rows import row
+from translator.prove.shared import Copy, part, whole
 from translator.prove.terms import bits
 from translator.prove.values import (
     Allocation,
@@ -14,7 +14,6 @@ from translator.prove.values import (
     Hazard,
     NeedConstant,
     NotProved,
-    Tensor,
     View,
     again_shaped,
     indices,
@@ -22,9 +21,6 @@ from translator.prove.values import (
     unravelled,
 )
 from translator.ttgir.op import Op
-
-if TYPE_CHECKING:
-    from translator.prove.machine import Machine
 
 
 @row("ttg.local_alloc")
@@ -168,7 +164,7 @@ def _to_local(m: Machine, op: Op, d: Descriptor, view: View) -> None:
     _plain(view, op)
     if d.enabled is not m.terms.true:
         if d.enabled is m.terms.false:
-            m.shared.queues["tensor"].open.append(_nothing(op))
+            m.shared.queues["tensor"].open.append(Copy(op))
             m.shared.write(view, m.unset(d.element), op)
             return
     pointer, inside = tile(m, d, (m.terms.integer(0),) * len(d.sizes))
@@ -180,12 +176,6 @@ def _to_local(m: Machine, op: Op, d: Descriptor, view: View) -> None:
     if d.enabled is not m.terms.true:  # else the place stays as it was, which nothing here may depend on
         value = m.terms.select(d.enabled, value, m.unset(d.element))
     m.shared.issue("tensor", view, again_shaped(m.terms, value, d.block, view.shape), op)
-
-
-def _nothing(op: Op):
-    from translator.prove.shared import Copy
-
-    return Copy(op)
 
 
 @row("amdg.async_tdm_copy_global_to_local")
@@ -230,6 +220,3 @@ def async_tdm_wait(m: Machine, op: Op, given: list) -> list:
 @row("amdg.tdm_prefetch")
 def tdm_prefetch(m: Machine, op: Op, given: list) -> list:
     return []
-
-
-__all__ = ["Tensor"]

@@ -17,9 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-COMMUTES = frozenset(
-    "addf mulf maxnumf minnumf maximumf minimumf andi ori xori maxf minf mulhi mulhu addo".split()
-)
+COMMUTES = frozenset("addf mulf maxnumf minnumf maximumf minimumf andi ori xori maxf minf mulhi mulhu addo".split())
 INFINITE = 1 << 200
 Monomial = tuple["Term", ...]
 
@@ -69,6 +67,7 @@ class Terms:
 
     def __init__(self):
         self._known: dict[tuple, Term] = {}
+        self._polynomials: dict[frozenset, Term] = {}
         self.residues: dict[Term, tuple[int, int]] = {}
         self.side, self.at = 0, None
         self.fresh_numbers = 0
@@ -147,6 +146,10 @@ class Terms:
 
     def poly(self, given: Mapping[Monomial, int]) -> Term:
         """A polynomial; factors that are 0 have been left out."""
+        key = frozenset(given.items())
+        known = self._polynomials.get(key)
+        if known is not None:
+            return known
         items = tuple(sorted(given.items(), key=lambda item: tuple(x.number for x in item[0])))
         atoms = sorted({x for monomial, _ in items for x in monomial})
         place = {x: i for i, x in enumerate(atoms)}
@@ -155,6 +158,7 @@ class Terms:
         if term.poly is None:
             term.poly = dict(given)
             term.low, term.high = self._interval(term.poly)
+        self._polynomials[key] = term
         return term
 
     @staticmethod
@@ -376,7 +380,7 @@ class Terms:
     def _atom(self, a: Term) -> Term | None:
         """The atom that a polynomial is, None of another."""
         if a.poly is not None and len(a.poly) == 1:
-            (monomial, factor), = a.poly.items()
+            ((monomial, factor),) = a.poly.items()
             if factor == 1 and len(monomial) == 1:
                 return monomial[0]
         return None
@@ -549,12 +553,12 @@ class Terms:
         return self.node("not", (), (a,), "i1")
 
     def both(self, *given: Term) -> Term:
-        return self._joined("and", given, self.true, self.false)
+        return self._joined("and", given, self.true, self.false, True)
 
     def either(self, *given: Term) -> Term:
         return self._joined("or", given, self.false, self.true)
 
-    def _joined(self, op: str, given: Sequence[Term], nothing: Term, ends: Term) -> Term:
+    def _joined(self, op: str, given: Sequence[Term], nothing: Term, ends: Term, narrow: bool = False) -> Term:
         parts: set[Term] = set()
         for x in given:
             parts |= set(x.args) if x.op == op else {x}
@@ -573,8 +577,8 @@ class Terms:
                     parts.discard(other)
                 least[body] = x
         kept = {x for x in parts if x.op != "lt0"} | set(least.values())
-        if op == "and" and (again := self._narrowed(kept)) is not None:
-            return self.both(*again)
+        if narrow and (again := self._narrowed(kept)) is not None:
+            return self._joined(op, again, nothing, ends)
         if not kept:
             return nothing
         if len(kept) == 1:
@@ -659,7 +663,11 @@ class Terms:
     def memory(self, data: tuple[str, int], pointer: Term, version: Term) -> Term:
         """What memory holds: data is the element and its bytes."""
         made = self.node("mem", data, (self.address(pointer, data[1]), version), data[0])
-        return self.integer_of(made) if is_integer(data[0]) else made if data[0] != "ptr" else self.pointer(made, self.integer(0))
+        return (
+            self.integer_of(made)
+            if is_integer(data[0])
+            else made if data[0] != "ptr" else self.pointer(made, self.integer(0))
+        )
 
     def store(self, data: tuple, pointer: Term, mask: Term, value: Term) -> Term:
         """A store to all indices of a shape: data is (name, shape, element, bytes, what else is said)."""
@@ -704,16 +712,10 @@ class Terms:
                 out = walk(t.args[0])
             elif t.op in ("min", "max") and (least := self._first_of(conditions, *t.args)) is not None:
                 out = walk(t.args[least if t.op == "min" else 1 - least])
-            elif t.op == "lam":
-                # What is bound in it is named anew, and not what the conditions speak of.
-                level, extents = t.data
-                atoms = [self.node("bidx", (level, d, n), (), "int", 0, n - 1) for d, n in enumerate(extents)]
-                new = [self.fresh("idxf", "int", 0, n - 1) for n in extents]
-                body = walk(self.substitute(t.args[0], dict(zip(atoms, map(self.integer_of, new)))))
-                out = self.lam(body, [x if x.high else None for x in new])
-            elif t.op == "group":
-                functions, count, terms = self.open_group(t)
-                out = self.group(functions, count, [walk(x) for x in terms])
+            elif t.op in ("lam", "group"):
+                out = self._bound_again(
+                    t, [walk(x) for x in t.args]
+                )  # the conditions do not speak of what is bound in it
             elif not t.args:
                 out = t
             else:
@@ -725,7 +727,9 @@ class Terms:
 
     def _less_for_sure(self, conditions: Sequence[Term], a: Term, b: Term) -> bool:
         """Whether 0 <= a < b where the conditions hold."""
-        return (a.low >= 0 or self.implied(conditions, self.no(self.negative(a)))) and self.implied(conditions, self.less(a, b))
+        return (a.low >= 0 or self.implied(conditions, self.no(self.negative(a)))) and self.implied(
+            conditions, self.less(a, b)
+        )
 
     def _first_of(self, conditions: Sequence[Term], a: Term, b: Term) -> int | None:
         """Which of two numbers is not greater than the other where the conditions hold; None where that is not known."""
@@ -739,7 +743,9 @@ class Terms:
         """A function symbol, or a `lam`, of indices."""
         if function.op == "lam":
             level, extents = function.data
-            by = {self.node("bidx", (level, d, n), (), "int", 0, n - 1): x for d, (n, x) in enumerate(zip(extents, args))}
+            by = {
+                self.node("bidx", (level, d, n), (), "int", 0, n - 1): x for d, (n, x) in enumerate(zip(extents, args))
+            }
             return self.substitute(function.args[0], by)
         low, high = function.data[2] if function.op in ("fun", "bfun") else (None, None)
         made = self.node("app", (), (function, *args), element, low, high)
@@ -767,8 +773,11 @@ class Terms:
 
     def open_group(self, group: Term) -> tuple[list[Term], Term, list[Term]]:
         """(functions, count, terms) of a group, with new symbols for what is bound."""
-        level, number, most = group.data
-        bound = {x.data[1]: x for t in group.args for x in t.free if x.op == "bfun" and x.data[0] == level}
+        return self._opened_group(group.data, group.args)
+
+    def _opened_group(self, data: tuple, args: Sequence[Term]) -> tuple[list[Term], Term, list[Term]]:
+        level, number, most = data
+        bound = {x.data[1]: x for t in args for x in t.free if x.op == "bfun" and x.data[0] == level}
         functions = []
         by: dict[Term, Term] = {}
         for place in range(number):
@@ -779,7 +788,7 @@ class Terms:
                 by[old] = new
         count = self.fresh("count", "int", 0, most)
         by[self.node("bcount", (level, most), (), "int", 0, most)] = self.integer_of(count)
-        return functions, count, [self.substitute(x, by) for x in group.args]
+        return functions, count, [self.substitute(x, by) for x in args]
 
     def _fun(self, element: str, limits: tuple[int | None, int | None]) -> Term:
         self.fresh_numbers += 1
@@ -810,21 +819,31 @@ class Terms:
                 return found
             if t in wanted:
                 out = wanted[t]
-            elif t.op == "lam":
-                level, extents = t.data
-                atoms = [self.node("bidx", (level, d, n), (), "int", 0, n - 1) for d, n in enumerate(extents)]
-                new = [self.fresh("idxf", "int", 0, n - 1) for n in extents]
-                opened = self.substitute(t.args[0], {**wanted, **dict(zip(atoms, map(self.integer_of, new)))})
-                out = self.lam(opened, [x if x.high else None for x in new])
-            elif t.op == "group":
-                functions, count, terms = self.open_group(t)
-                out = self.group(functions, count, [self.substitute(x, wanted) for x in terms])
+            elif t.op in ("lam", "group"):
+                out = self._bound_again(t, [walk(x) for x in t.args])
             else:
                 out = self.again(t, [walk(x) for x in t.args])
             memo[t] = out
             return out
 
         return walk(term)
+
+    def _bound_again(self, t: Term, args: list[Term]) -> Term:
+        """A binder with other terms in it. What is put there has nothing in it that is bound outside of it; so only the binder's name may have
+        to be another, where it is no longer one more than the height of what is in it."""
+        if all(x is y for x, y in zip(args, t.args)):
+            return t
+        level = 1 + max(x.height for x in args)
+        if level == t.data[0]:
+            return self.node(t.op, t.data, args, t.element)
+        if t.op == "lam":
+            extents = t.data[1]
+            atoms = [self.node("bidx", (t.data[0], d, n), (), "int", 0, n - 1) for d, n in enumerate(extents)]
+            new = [self.fresh("idxf", "int", 0, n - 1) for n in extents]
+            body = self.substitute(args[0], dict(zip(atoms, map(self.integer_of, new))))
+            return self.lam(body, [x if x.high else None for x in new])
+        functions, count, terms = self._opened_group(t.data, args)
+        return self.group(functions, count, terms)
 
     def again(self, t: Term, args: Sequence[Term]) -> Term:
         """The term with other arguments, normalized again."""
@@ -841,9 +860,14 @@ class Terms:
     def _again_poly(self, data: Any, args: Sequence[Term], element: str) -> Term:
         total: dict[Monomial, int] = {}
         for places, factor in data:
-            product = self.poly({(): factor})
-            for place in places:
-                product = self.multiply(product, self.integer_of(args[place]))
+            parts = [args[place] for place in places]
+            if all(x.poly is None for x in parts):
+                monomial = tuple(sorted(parts))
+                total[monomial] = total.get(monomial, 0) + factor
+                continue
+            product = self.integer(factor)
+            for x in parts:
+                product = self.multiply(product, self.integer_of(x))
             for m, n in product.poly.items():
                 total[m] = total.get(m, 0) + n
         return self.poly({m: n for m, n in total.items() if n})

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from translator.prove.terms import Term, Terms, bits
+from translator.prove.terms import Term, Terms, bits, is_integer
 from translator.ttgir.op import Op
 
 
@@ -38,6 +39,14 @@ class NeedCase(Exception):
     def __init__(self, trips: Term, modulus: int, op: Op):
         super().__init__("slots behind a loop")
         self.trips, self.modulus, self.op = trips, modulus, op
+
+
+class StoresTo(Exception):
+    """A loop stores to an argument that it was not known to store to."""
+
+    def __init__(self, name: str, frame: Any):
+        super().__init__(name)
+        self.name, self.frame = name, frame
 
 
 @dataclass(frozen=True)
@@ -152,3 +161,8 @@ def element_of_type(kind: str, element: str) -> str:
 def wrap(terms: Terms, term: Term, element: str) -> Term:
     """An integer as its type has it: modulo its width."""
     return terms.reduced(term, bits(element))
+
+
+def argument(t: Terms, x: Tensor) -> Term:
+    """A value as an operand of what is not interpreted."""
+    return t.value(x.term, bits(x.element)) if is_integer(x.element) else x.term
