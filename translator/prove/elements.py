@@ -577,9 +577,37 @@ def dot(m: Machine, op: Op, given: list) -> list:
     return [product(m, op, a, b, acc, str(how))]
 
 
+WIDER = ("f16", "bf16")
+
+
+def narrow(t: Terms, term: Term) -> Term | None:
+    """The number of 8 bits that a number was widened from, which is the same number; None of another. Of widened numbers the product is that of
+    the numbers: both have their exact products summed in 32 bits."""
+    if term.op == "fp_to_fp" and term.args[0].element.startswith("f8") and term.element in WIDER:
+        return term.args[0]
+    if term.op == "sel":
+        ways = [narrow(t, x) for x in term.args[1:]]
+        known = next((x for x in ways if x is not None), None)
+        if known is None:
+            return None
+        ways = [
+            (
+                t.node("float", y.data, (), known.element)
+                if x is None and y.op == "float" and y.data == "0.000000e+00"
+                else x
+            )
+            for x, y in zip(ways, term.args[1:])
+        ]
+        return None if None in ways else t.select(term.args[0], *ways)
+    return None
+
+
 def product(m: Machine, op: Op, a: Tensor, b: Tensor, acc: Tensor, how: str, scales: Sequence[Term] = ()) -> Tensor:
     """acc + a @ b. What is multiplied is named by the elements of a row and of a column, in order."""
     t, rank = m.terms, len(a.shape)
+    pair = [narrow(t, x.term) for x in (a, b)]
+    if a.element in WIDER and b.element in WIDER and None not in pair:
+        a, b = (Tensor(term, x.shape, term.element) for term, x in zip(pair, (a, b)))
     at = indices(t, acc.shape)
     row_of = over_axis(m, a, rank - 1, at[: rank - 1])
     column_of = over_axis(m, b, rank - 2, [*at[: rank - 2], at[rank - 1]])
