@@ -9,8 +9,8 @@ import pytest
 
 import fixture_set
 from printed_modules import function_of
-from translator.prove.contract import contract_of, ranges_of, read_contract
-from translator.prove.prove import NOT, PROVED, REFUTED, prove
+from translator.prove.stated_bounds import contract_of, ranges_of, read_contract
+from translator.prove.both_sides import NOT, PROVED, REFUTED, prove
 from translator.prove.terms import Terms
 from translator.source.launch_spec import read_launches
 from translator.ttgir.parse import parse_module

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from translator.prove.contract import read_contract
-from translator.prove.prove import Verdict, prove
+from translator.prove.stated_bounds import read_contract
+from translator.prove.both_sides import Verdict, prove
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.op import Op
 from translator.ttgir.parse import parse_module

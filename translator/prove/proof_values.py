@@ -7,6 +7,7 @@ from typing import Any
 
 from translator.prove.terms import Term, Terms, bits, is_integer
 from translator.ttgir.op import Op
+from translator.ttgir.types import Type
 
 
 class NotProved(Exception):
@@ -166,3 +167,9 @@ def wrap(terms: Terms, term: Term, element: str) -> Term:
 def argument(t: Terms, x: Tensor) -> Term:
     """A value as an operand of what is not interpreted."""
     return t.value(x.term, bits(x.element)) if is_integer(x.element) else x.term
+
+
+def like(term: Term, kind: Type) -> Tensor:
+    """A tensor of a printed type."""
+    element = element_of_type(kind.kind, kind.element)
+    return Tensor(term, kind.shape or (), element, kind.element if kind.kind == "ptr" else "")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from translator.prove.elements import like
-from translator.prove.machine import Access, Machine, zero
-from translator.prove.rows import row
+from translator.prove.op_table import row
+from translator.prove.proof_values import Descriptor, NotProved, Tensor, again_shaped, argument, indices, like
+from translator.prove.symbolic_program import Access, Machine, zero
 from translator.prove.terms import Term, bits, is_integer
-from translator.prove.values import Descriptor, NotProved, Tensor, again_shaped, argument, indices
 from translator.ttgir.elements import bits_of
 from translator.ttgir.op import Op
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from translator.prove.elements import like
-from translator.prove.machine import Machine
-from translator.prove.memory_ops import buffer_parts, buffer_pointer, fetched, stored, tile
-from translator.prove.rows import row
-from translator.prove.shared import Copy, part, whole
-from translator.prove.terms import bits
-from translator.prove.values import (
+from translator.prove.global_ops import buffer_parts, buffer_pointer, fetched, stored, tile
+from translator.prove.op_table import row
+from translator.prove.proof_values import (
     Allocation,
     Descriptor,
     Hazard,
@@ -17,9 +13,13 @@ from translator.prove.values import (
     View,
     again_shaped,
     indices,
+    like,
     linear,
     unravelled,
 )
+from translator.prove.slot_boxes import Copy, part, whole
+from translator.prove.symbolic_program import Machine
+from translator.prove.terms import bits
 from translator.ttgir.op import Op
 
 

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
-from translator.prove.compare import Difference
-from translator.prove.machine import Access, Machine
+
+from translator.prove.first_difference import Difference
+from translator.prove.symbolic_program import Access, Machine
 from translator.prove.terms import Term, Terms
 
 MOST_AHEAD, MOST_INDICES = 4, 3

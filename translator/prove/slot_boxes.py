@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from translator.prove.proof_values import Allocation, Hazard, NeedCase, NotProved, View, indices, moved, symbol_of
 from translator.prove.terms import Term, Terms, is_integer
-from translator.prove.values import Allocation, Hazard, NeedCase, NotProved, View, indices, moved, symbol_of
 from translator.ttgir.op import Op
 
 Box = tuple[tuple[int, int], ...]

@@ -11,10 +11,10 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
-from translator.prove.rows import CONTROL, TABLE, control
-from translator.prove.shared import SharedMemory
+from translator.prove.op_table import CONTROL, TABLE, control
+from translator.prove.proof_values import NotProved, StoresTo, Tensor, argument, symbol_of
+from translator.prove.slot_boxes import SharedMemory
 from translator.prove.terms import Term, Terms, bits, is_integer
-from translator.prove.values import NotProved, StoresTo, Tensor, argument, symbol_of
 from translator.ttgir.module import Module
 from translator.ttgir.op import Block, Op, Region
 

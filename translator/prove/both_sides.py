@@ -12,17 +12,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from translator.prove.accesses import misplaced
-from translator.prove.compare import Difference, difference
-from translator.prove.contract import Contract, bounds_of, ranges_of
-from translator.prove import elements, loops, memory_ops, shared_ops
-from translator.prove.machine import Machine
+from translator.prove import global_ops, integer_ops, loop_proofs, opaque_ops, shape_ops, slot_ops, sum_ops
+from translator.prove.access_proofs import misplaced
+from translator.prove.first_difference import Difference, difference
+from translator.prove.proof_values import Hazard, NeedCase, NeedConstant, NotProved, StoresTo, Tensor
+from translator.prove.stated_bounds import Contract, bounds_of, ranges_of
+from translator.prove.symbolic_program import Machine
 from translator.prove.terms import Term, Terms, bits, is_integer
-from translator.prove.values import Hazard, NeedCase, NeedConstant, NotProved, StoresTo, Tensor
 from translator.ttgir.module import Module
 from translator.ttgir.op import Op
 
-assert elements and loops and memory_ops and shared_ops  # they fill the table of operations
+assert (
+    global_ops and integer_ops and loop_proofs and opaque_ops and shape_ops and slot_ops and sum_ops
+)  # they fill the table of operations
 
 PROVED, REORDERED, REFUTED, NOT = "proved", "proved up to the order of sums", "refuted", "not proved"
 MOST_CASES = 32
