@@ -151,4 +151,27 @@ def dot_scaled(m: Machine, op: Op, given: list) -> list:
         scaled = []
     if not scaled and all(x.element.startswith("f8") for x in (a, b)) and words in WHOLE:
         return [product(m, op, a, b, acc, "")]
-    raise NotProved(f"scaled products of {' and '.join(words)} are not known", op)
+    return [scaled_product(m, op, a, b, acc, [given[i] for i in scaled])]
+
+
+def scaled_product(m: Machine, op: Op, a: Tensor, b: Tensor, acc: Tensor, scales: Sequence[Tensor]) -> Tensor:
+    """acc + (a * scale) @ (b * scale), named by rows and columns and by their scales; how numbers are packed is what the operation says."""
+    t, rank = m.terms, len(a.shape)
+    at = indices(t, acc.shape)
+    rows, columns = at[: rank - 1], [*at[: rank - 2], at[rank - 1]]
+    operands = [over_axis(m, a, rank - 1, rows), over_axis(m, b, rank - 2, columns)]
+    of_a = op.body.partition(",")[0].count("scale")
+    for number, scale in enumerate(scales):  # both have a row of scales for each row of the result, and for each column
+        operands.append(over_axis(m, scale, rank - 1, rows if number < of_a else columns))
+    said = re.sub(r"\{.*\}", "", op.body.partition(" lhs = ")[2])
+    data = (
+        said,
+        a.shape[-1],
+        b.shape[-2],
+        tuple(x.shape[-1] for x in scales),
+        of_a,
+        op.attribute("lhs_k_pack", True),
+        op.attribute("rhs_k_pack", True),
+    )
+    made = t.node("dot_scaled", data, (*operands, argument(t, acc)), acc.element)
+    return like(made, op.type)
