@@ -19,6 +19,7 @@ from translator.prove.symbolic_program import Access, Machine
 from translator.prove.terms import Term, Terms
 
 MOST_AHEAD, MOST_INDICES = 4, 3
+Late = tuple[int, Term, Term | None]
 
 
 def misplaced(t: Terms, source: Machine, other: Machine, assumed: dict[str, None]) -> Difference | None:
@@ -53,26 +54,57 @@ def covers(t: Terms, access: Access, its: Access) -> bool:
         mask, on = t.substitute(access.mask, mine), t.substitute(its.mask, by)
         if not implies(t, mask, on):
             continue
-        conditions = list(mask.args) if mask.op == "and" else [mask]
+        conditions = conjuncts(mask)
         place, wanted = (t.assuming(t.substitute(x.pointer, y), conditions) for x, y in ((access, mine), (its, by)))
         if t.address(place, access.size) is t.address(wanted, its.size) and (
-            late is None or ends(t, conditions, *late)
+            late is None or ends(t, access, mask, late)
         ):
             return True
     return False
 
 
-def ends(t: Terms, conditions: Sequence[Term], iteration: Term, trips: Term) -> bool:
-    """Whether conditions of an iteration do not all hold from iteration `trips` on."""
-    if iteration.constant is not None and iteration.constant < trips.low:
-        return True
-    if iteration.constant is not None:
+def ends(t: Terms, access: Access, mask: Term, late: Late) -> bool:
+    """Whether an access is not made for iterations of the source that it does not have. late: how far ahead it is, how many iterations the
+    source has, and the iteration of the loop that the access is made in, None where it is made before the source's loop; mask: of the access,
+    in the iteration that it is laid beside."""
+    ahead, trips, first = late
+    if first is None:
+        if ahead < trips.low:
+            return True
         # The conditions of this iteration do not hold where there are no more iterations than it.
-        return any(c.op == "lt0" and _not_negative(t, c.args[0], trips, iteration.constant) for c in conditions)
-    (count,) = (x for x in iteration.free if x.op == "count")
-    later = t.fresh("sym", "int", 0, 1 << 62)
-    by = {count: t.add(t.add(trips, t.integer_of(later)), t.add(t.integer_of(count), iteration, -1))}
-    return any(c.op == "lt0" and least(t, t.substitute(c.args[0], by)) >= 0 for c in conditions)
+        conditions = conjuncts(mask)
+        if at_least(t, conditions, t.add(trips, t.integer(-ahead - 1))):
+            return True
+        return any(c.op == "lt0" and _not_negative(t, c.args[0], trips, ahead) for c in conditions)
+    later = t.fresh("sym", "int", 0, MOST_AHEAD)
+    by = {first: t.add(t.add(trips, t.integer_of(later)), t.integer(-ahead))}
+    return any(c.op == "lt0" and least(t, t.substitute(c.args[0], by)) >= 0 for c in conjuncts(access.mask))
+
+
+def conjuncts(mask: Term) -> list[Term]:
+    return list(mask.args) if mask.op == "and" else [mask]
+
+
+def at_least(t: Terms, conditions: Sequence[Term], number: Term, depth: int = 6) -> bool:
+    """Whether a number is not negative where conditions hold."""
+    if number.low >= 0 or t.implied(conditions, t.no(t.negative(number))):
+        return True
+    for monomial, n in number.poly.items() if depth else ():
+        if len(monomial) != 1 or n <= 0:
+            continue
+        (x,) = monomial
+        rest = t.poly({m: f for m, f in number.poly.items() if m != monomial})
+        if x.op in ("max", "min"):
+            ways = (at_least(t, conditions, t.add(rest, y, n), depth - 1) for y in x.args)
+            if any(ways) if x.op == "max" else all(ways):
+                return True
+        if x.op == "div" and rest.constant is not None and n == 1 and (c := x.args[1].constant) and c > 0:
+            # a / c >= m where a >= c * m, for m not negative
+            if rest.constant <= 0 and at_least(
+                t, conditions, t.add(x.args[0], t.integer(c * rest.constant)), depth - 1
+            ):
+                return True
+    return False
 
 
 def _not_negative(t: Terms, number: Term, trips: Term, iteration: int) -> bool:
@@ -139,7 +171,7 @@ def same_as(t: Terms, source: Machine, access: Access, its: Access) -> bool:
 
 def iterations(
     t: Terms, access: Access, its: Access
-) -> Iterable[tuple[dict[Term, Term], dict[Term, Term], tuple[Term, Term] | None]]:
+) -> Iterable[tuple[dict[Term, Term], dict[Term, Term], Late | None]]:
     """Which iterations of both sides are laid beside each other: (replacements in the access, in the source's, and where the source's iteration
     may be past its last one: that iteration and the number of them)."""
     loops, others = access.loops, its.loops
@@ -162,7 +194,7 @@ def renamings(t: Terms, access: Access, its: Access) -> Iterable[dict[Term, Term
 
 def _iterations(
     t: Terms, access: Access, its: Access, renamed: dict[Term, Term]
-) -> Iterable[tuple[dict[Term, Term], dict[Term, Term], tuple[Term, Term] | None]]:
+) -> Iterable[tuple[dict[Term, Term], dict[Term, Term], Late | None]]:
     loops, others, by = access.loops, its.loops, dict(renamed)
     for (theirs, number), (count, mine) in zip(others, loops):
         if t.substitute(number, by) is not mine:
@@ -170,14 +202,11 @@ def _iterations(
         by[theirs] = t.integer_of(count)
     for ahead in range(MOST_AHEAD + 1):
         if len(others) > len(loops):
-            iteration = t.integer(ahead)
-            yield {}, by | {others[-1][0]: iteration}, (iteration, t.substitute(others[-1][1], by))
+            yield {}, by | {others[-1][0]: t.integer(ahead)}, (ahead, t.substitute(others[-1][1], by), None)
         elif loops:
             count, trips = loops[-1]
             # The other side's iteration k makes the access of the source's iteration k + ahead, which is called k here.
-            yield {count: t.add(t.integer_of(count), t.integer(-ahead))}, by, (
-                (t.integer_of(count), trips) if ahead else None
-            )
+            yield {count: t.add(t.integer_of(count), t.integer(-ahead))}, by, (ahead, trips, count) if ahead else None
         elif not ahead:
             yield {}, by, None
 

@@ -17,6 +17,7 @@ from translator.prove.access_proofs import misplaced
 from translator.prove.first_difference import Difference, difference
 from translator.prove.proof_values import Hazard, NeedCase, NeedConstant, NotProved, StoresTo, Tensor
 from translator.prove.stated_bounds import Contract, bounds_of, ranges_of
+from translator.prove.summed import in_any_order
 from translator.prove.symbolic_program import Machine
 from translator.prove.terms import Term, Terms, bits, is_integer
 from translator.ttgir.module import Module
@@ -69,6 +70,7 @@ def _prove(source: Module, output: Module, contract: Contract) -> Verdict:
     cases: list[dict[int, dict]] = [{}]
     done = 0
     assumed: dict[str, None] = {}
+    reordered = False
     while cases:
         if done + len(cases) > MOST_CASES:
             return Verdict(NOT, "too many cases", cases=done)
@@ -88,10 +90,11 @@ def _prove(source: Module, output: Module, contract: Contract) -> Verdict:
             ops = (error.op, None) if error.side == 0 else (None, error.op)
             return Verdict(REFUTED if error.hazard else NOT, error.why, *ops, cases=done + 1)
         done += 1
+        reordered |= attempt.reordered
         assumed |= attempt.assumed
         if found is not None:
             return Verdict(NOT, found.why, found.first, found.second, cases=done)
-    return Verdict(PROVED, cases=done, assumed=tuple(assumed))
+    return Verdict(REORDERED if reordered else PROVED, cases=done, assumed=tuple(assumed))
 
 
 class _Sided(Exception):
@@ -110,6 +113,7 @@ class _Attempt:
         self.terms = Terms()
         self.machines: list[Machine] = []
         self.assumed: dict[str, None] = {}
+        self.reordered = False
 
     def run(self) -> Difference | None:
         t = self.terms
@@ -130,6 +134,8 @@ class _Attempt:
             except Hazard as error:
                 raise _Sided(side, error.why, error.op or t.at, side == 1) from None
         found = difference(*effects)
+        if found is not None and difference(*(in_any_order(t, x) for x in effects)) is None:
+            self.reordered, found = True, None
         return found if found is not None else misplaced(t, *self.machines, self.assumed)
 
     def _residues(self) -> dict[Term, tuple[int, int]]:

@@ -28,6 +28,9 @@ from translator.prove.symbolic_program import LoopFrame, Machine, copy_of
 from translator.prove.terms import INFINITE, Term, bits, is_integer
 from translator.ttgir.op import Op
 
+MOST_UNROLLED = 8  # iterations of a loop whose number is a constant
+MOST_TRIPS = (1 << 31) - 1  # no loop runs more often: it would take hours
+
 
 @control("scf.for")
 def run_for(m: Machine, op: Op, env: dict[str, Any]) -> list[Any]:
@@ -72,7 +75,9 @@ def _attempt(m: Machine, op: Op, env: dict[str, Any], known: Knowledge) -> list[
     names = [name for name, _ in header.bindings]
     if trips.high <= 0:
         return firsts
-    count = t.fresh("count", "int", 0, max(trips.high - 1, 0), op.line)
+    if trips.constant is not None and trips.constant <= MOST_UNROLLED:
+        return _unrolled(m, op, env, trips.constant, low, step)
+    count = t.fresh("count", "int", 0, max(min(trips.high, MOST_TRIPS) - 1, 0), op.line)
     k = t.integer_of(count)
     index = t.reduced(t.add(low, t.multiply(k, step)), width)
     if high.high - 1 + step.high < 1 << (width - 1):  # so it does where a formula is taken behind the last iteration
@@ -89,6 +94,18 @@ def _attempt(m: Machine, op: Op, env: dict[str, Any], known: Knowledge) -> list[
 
     facts = [x for x in (t.less(k, trips), t.less(t.value(index, width), high)) if x is not t.true]
     return Loop(m, op, known, count, trips, names, firsts, env, body, facts).results()
+
+
+def _unrolled(m: Machine, op: Op, env: dict[str, Any], trips: int, low: Term, step: Term) -> list[Any]:
+    """A loop of a few iterations, one after the other."""
+    t, header = m.terms, op.for_loop
+    element = env[header.low].element
+    carried = [env[x] for _, x in header.bindings]
+    for number in range(trips):
+        inner = {**env, **{name: value for (name, _), value in zip(header.bindings, carried)}}
+        inner[header.variable] = Tensor(t.reduced(t.add(low, step, number), bits(element)), (), element)
+        _, carried = m.region(op.regions[0], inner)
+    return carried
 
 
 class Loop(Solved):

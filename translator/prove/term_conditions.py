@@ -282,7 +282,7 @@ class Conditions(Numbers):
             elif t.op in ("min", "max") and (least := self._first_of(conditions, *t.args)) is not None:
                 out = walk(t.args[least if t.op == "min" else 1 - least])
             elif t.op in ("lam", "group"):
-                out = self._bound_again(
+                out = self.bound_again(
                     t, [walk(x) for x in t.args]
                 )  # the conditions do not speak of what is bound in it
             elif not t.args:

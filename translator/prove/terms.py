@@ -118,7 +118,7 @@ class Terms(Conditions):
             if t in wanted:
                 out = wanted[t]
             elif t.op in ("lam", "group"):
-                out = self._bound_again(t, [walk(x) for x in t.args])
+                out = self.bound_again(t, [walk(x) for x in t.args])
             else:
                 out = self.again(t, [walk(x) for x in t.args])
             memo[t] = out
@@ -126,7 +126,7 @@ class Terms(Conditions):
 
         return walk(term)
 
-    def _bound_again(self, t: Term, args: list[Term]) -> Term:
+    def bound_again(self, t: Term, args: list[Term]) -> Term:
         """A binder with other terms in it. What is put there has nothing in it that is bound outside of it; so only the binder's name may have
         to be another, where it is no longer one more than the height of what is in it."""
         if all(x is y for x, y in zip(args, t.args)):
