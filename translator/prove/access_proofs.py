@@ -22,10 +22,13 @@ MOST_AHEAD, MOST_INDICES = 4, 3
 Late = tuple[int, Term, Term | None]
 
 
-def misplaced(t: Terms, source: Machine, other: Machine, assumed: dict[str, None]) -> Difference | None:
+def misplaced(
+    t: Terms, source: Machine, other: Machine, assumed: dict[str, None], facts: Sequence[Term] = ()
+) -> Difference | None:
     """The first access of the other side that the source does not make, or that may be to another address; None where there is none.
 
     assumed: gets what has to hold of the launch beside the contract: a tile of a descriptor lies in the storage that it is a part of.
+    facts: conditions that hold in the whole kernel.
     """
     seen: set[tuple] = set()
     for access in other.accesses:
@@ -33,6 +36,8 @@ def misplaced(t: Terms, source: Machine, other: Machine, assumed: dict[str, None
         if access.mask is t.false or key in seen:
             continue
         seen.add(key)
+        if access.kind == "assume":
+            return Difference("what the kernel assumes is not known to hold", None, access.op)
         base, offset = access.pointer.args
         near = base.op == "argument" and base.data[1]
         here = not near or fits(offset, access.size) or any(same_as(t, source, access, its) for its in source.accesses)
@@ -40,13 +45,13 @@ def misplaced(t: Terms, source: Machine, other: Machine, assumed: dict[str, None
             assumed[f"the tensor described by {base.data[0]} lies within its storage"] = None
         elif not here:
             return Difference("an address may be 2**32 elements away from the source's", None, access.op)
-        if not any(covers(t, access, its) for its in source.accesses):
+        if not any(covers(t, access, its, facts) for its in source.accesses):
             its = next((x for x in source.accesses if x.pointer.args[0] is base), None)
             return Difference("memory may be accessed that the source does not access", its and its.op, access.op)
     return None
 
 
-def covers(t: Terms, access: Access, its: Access) -> bool:
+def covers(t: Terms, access: Access, its: Access, facts: Sequence[Term]) -> bool:
     """Whether the source makes an access wherever the other side does."""
     if its.pointer.args[0] is not access.pointer.args[0] or its.size != access.size:
         return False
@@ -54,7 +59,7 @@ def covers(t: Terms, access: Access, its: Access) -> bool:
         mask, on = t.substitute(access.mask, mine), t.substitute(its.mask, by)
         if not implies(t, mask, on):
             continue
-        conditions = conjuncts(mask)
+        conditions = [*conjuncts(mask), *facts]
         place, wanted = (t.assuming(t.substitute(x.pointer, y), conditions) for x, y in ((access, mine), (its, by)))
         if t.address(place, access.size) is t.address(wanted, its.size) and (
             late is None or ends(t, access, mask, late)

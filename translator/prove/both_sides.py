@@ -122,6 +122,8 @@ class _Attempt:
         for side, module in enumerate(self.modules):
             given = [arguments[self._names(side)[i]] for i in range(len(module.entry.arguments))]
             machine = Machine(module, t, side, given, self._residues())
+            if self.machines:
+                machine.promises = self.machines[0].promises
             self.machines.append(machine)
             try:
                 effects.append(machine.run())
@@ -133,10 +135,25 @@ class _Attempt:
                 raise _Sided(side, "a while loop that stores", t.at, False) from None
             except Hazard as error:
                 raise _Sided(side, error.why, error.op or t.at, side == 1) from None
+        found = self._difference(effects)
+        if found is None:
+            found = misplaced(t, *self.machines, self.assumed)
+        facts = list(self.machines[1].given)
+        if found is None or not facts:
+            return found
+        self.assumed.clear()
+        self.reordered = False
+        if self._difference([[where(t, x, facts) for x in side] for side in effects]) is not None:
+            return found
+        self.assumed |= {f"no tile of {name} begins before it": None for name in self.machines[1].given.values()}
+        return misplaced(t, *self.machines, self.assumed, facts)
+
+    def _difference(self, effects: list[list[Term]]) -> Difference | None:
+        """The first difference; None where the effects are the same, if need be with sums in another order."""
         found = difference(*effects)
-        if found is not None and difference(*(in_any_order(t, x) for x in effects)) is None:
+        if found is not None and difference(*(in_any_order(self.terms, x) for x in effects)) is None:
             self.reordered, found = True, None
-        return found if found is not None else misplaced(t, *self.machines, self.assumed)
+        return found
 
     def _residues(self) -> dict[Term, tuple[int, int]]:
         """The remainders of the case, of the terms of this attempt."""
@@ -206,3 +223,16 @@ def lines_of(verdict: Verdict) -> Sequence[str]:
         if op is not None:
             out.append(f"  {op.place}: {op.name}")
     return out
+
+
+def where(t: Terms, effect: Term, facts: Sequence[Term]) -> Term:
+    """An effect where conditions hold in the whole kernel."""
+    if effect.op == "store":
+        mask = effect.args[1]
+        conditions = [*facts, *(mask.args if mask.op == "and" else [mask] if mask is not t.true else [])]
+        place, value = (t.assuming(x, conditions) for x in (effect.args[0], effect.args[2]))
+        return t.store(effect.data, place, mask, value)
+    if effect.op in ("loop", "branch", "group"):
+        args = [where(t, x, facts) for x in effect.args]
+        return t.bound_again(effect, args) if effect.op == "group" else t.again(effect, args)
+    return effect

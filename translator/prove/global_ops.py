@@ -144,7 +144,7 @@ def atomic(
     values = tuple(argument(t, x) for x in operands)
     made = t.node("operands", (), values, "operands") if len(values) > 1 else values[0]
     used = bool(op.results) and m.module.mentions[op.results[0]] > 1
-    m.effects.append(t.store((f"atomic {how}", shape, element, size, used), pointer, mask, made))
+    m.effects.append(t.store((f"atomic {how}", shape, element, size, ""), pointer, mask, made))
     if not op.results:
         return []
     if not used:

@@ -12,7 +12,7 @@ from translator.prove.proof_values import (
     moved,
     wrap,
 )
-from translator.prove.symbolic_program import Machine
+from translator.prove.symbolic_program import Access, Machine
 from translator.prove.terms import Term, Terms, bits, is_integer
 from translator.ttgir.op import Op
 from translator.ttgir.types import Type
@@ -175,7 +175,22 @@ def gather(m: Machine, op: Op, given: list) -> list:
 
 
 @row(
-    "rocdl.sched.barrier", "rocdl.s.setprio", "rocdl.iglp.opt", "rocdl.sched.group.barrier", "llvm.intr.assume", "ttg.local_dealloc"
+    "rocdl.sched.barrier", "rocdl.s.setprio", "rocdl.iglp.opt", "rocdl.sched.group.barrier", "ttg.local_dealloc"
 )  # fmt: skip
 def no_effect(m: Machine, op: Op, given: list) -> list:
+    return []
+
+
+@row("llvm.intr.assume")
+def assume(m: Machine, op: Op, given: list) -> list:
+    """What a kernel promises has to hold, or the compiler may do anything: the source's promises are taken as kept, others are checked."""
+    (condition,) = given
+    if m.side == 0:
+        m.promises.add(condition.term)
+    elif condition.term not in m.promises:
+        t = m.terms  # asked when the loops around it are understood
+        broken = t.no(m.decided(condition.term))
+        m.accesses.append(
+            Access(t.pointer(t.node("null", (), (), "ptr"), t.integer(0)), broken, 0, "assume", op, m.inside())
+        )
     return []

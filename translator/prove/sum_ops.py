@@ -145,22 +145,26 @@ def dot_scaled(m: Machine, op: Op, given: list) -> list:
     scaled = list(op.keywords("scale"))
     plain = [i for i in range(len(op.operands)) if i not in scaled]
     a, b, acc = (given[i] for i in plain[:3])
+    if " lhs = " not in op.body:
+        raise NotProved("a scaled product of what is not said", op)
     words = re.findall(r"(?:lhs|rhs) = (\w+)", op.body)
     # Scales of one number: 127 stands for 1.
     if all(given[i].term.constant == 127 for i in scaled):
         scaled = []
     if not scaled and all(x.element.startswith("f8") for x in (a, b)) and words in WHOLE:
         return [product(m, op, a, b, acc, "")]
-    return [scaled_product(m, op, a, b, acc, [given[i] for i in scaled])]
+    return [scaled_product(m, op, a, b, acc, [given[i] for i in scaled], int(1 in scaled))]
 
 
-def scaled_product(m: Machine, op: Op, a: Tensor, b: Tensor, acc: Tensor, scales: Sequence[Tensor]) -> Tensor:
-    """acc + (a * scale) @ (b * scale), named by rows and columns and by their scales; how numbers are packed is what the operation says."""
+def scaled_product(
+    m: Machine, op: Op, a: Tensor, b: Tensor, acc: Tensor, scales: Sequence[Tensor], of_a: int
+) -> Tensor:
+    """acc + (a * scale) @ (b * scale), named by rows and columns and by their scales; how numbers are packed is what the operation says. of_a: how
+    many of the scales are those of `a`."""
     t, rank = m.terms, len(a.shape)
     at = indices(t, acc.shape)
     rows, columns = at[: rank - 1], [*at[: rank - 2], at[rank - 1]]
     operands = [over_axis(m, a, rank - 1, rows), over_axis(m, b, rank - 2, columns)]
-    of_a = op.body.partition(",")[0].count("scale")
     for number, scale in enumerate(scales):  # both have a row of scales for each row of the result, and for each column
         operands.append(over_axis(m, scale, rank - 1, rows if number < of_a else columns))
     said = re.sub(r"\{.*\}", "", op.body.partition(" lhs = ")[2])

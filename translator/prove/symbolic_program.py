@@ -24,6 +24,7 @@ ENDS = frozenset(
 UNKNOWN = "?"  # what is reached through a pointer that is no argument
 MOST_STEPS = 200_000
 MOST_PATHS = 64
+MOST_CALLS = 16  # of functions in each other
 BIG = 2_000  # nodes of a term that a shape change copies
 
 
@@ -45,7 +46,7 @@ class Access:
     pointer: Term
     mask: Term
     size: int
-    kind: str  # `pointer`, `buffer`, `copy`
+    kind: str  # `pointer`, `buffer`, `copy`; `assume`: `mask` is what must not be
     op: Op
     loops: tuple[tuple[Term, Term], ...] = ()  # iterations and how many there are, outermost first
 
@@ -63,8 +64,11 @@ class Machine:
         self.frames = [Frame()]
         self.shared = SharedMemory(terms)
         self.conditions: list[Term] = []
+        self.promises: set[Term] = set()  # what the source assumes
+        # Tiles do not begin before what they are tiles of: said where a proof rests on it.
+        self.given: dict[Term, str] = {}
         self.env: dict[str, Any] = {}
-        self.steps = self.paths = self.results = 0
+        self.steps = self.paths = self.calls = 0
         self.strict = module.has("tt.atomic_cas", "tt.atomic_poll", "amdg.buffer_atomic_cas")
 
     def run(self) -> list[Term]:
@@ -94,7 +98,7 @@ class Machine:
                 else:
                     return self._fork(region, op, condition, env)
             else:
-                if end == "tt.return":
+                if end == "tt.return" and not self.calls:
                     self._close(op)
                 return end, values
 
@@ -111,8 +115,8 @@ class Machine:
 
     def _fork(self, region: Region, op: Op, condition: Term, env: dict[str, Any]) -> tuple[str, list[Any]]:
         """Go both ways to the end of the kernel."""
-        if len(self.frames) > 1:
-            raise NotProved("a branch that leaves a loop", op)
+        if len(self.frames) > 1 or self.calls:
+            raise NotProved("a branch that leaves a loop or a function", op)
         self.paths += 1
         if self.paths > MOST_PATHS:
             raise NotProved("too many ways through the kernel", op)
@@ -329,3 +333,15 @@ def chosen(m: Machine, condition: Term, a: Any, b: Any, op: Op) -> Any:
     else:
         term = t.select(condition, a.term, b.term)
     return Tensor(term, a.shape, a.element, a.pointee)
+
+
+@control("tt.call")
+def _call(m: Machine, op: Op, env: dict[str, Any]) -> list[Any]:
+    """A function that is not inlined. Both sides may have one where the other has its body."""
+    function = m.module.functions.get(op.callee)
+    if function is None or m.calls >= MOST_CALLS:
+        raise NotProved("a call of what is not known", op)
+    m.calls += 1
+    _, values = m.region(function.region, {name: env[x] for (name, _), x in zip(function.arguments, op.operands)})
+    m.calls -= 1
+    return values
