@@ -1,9 +1,6 @@
 """Faults planted in modules: each is one change of one operation, of the kind that people and translators make.
 
-    python tests/prove/planted_faults.py MODULES -t gfx950 [--fixtures matmul] [--sample 3] [--run]
-
-For every launch of the fixtures, all faults of its golden's module; a fault that is proved is run on the reference machine, which says whether
-it changes anything. Those that it finds are wrong proofs, and make the exit status 1; the others are listed for a person to read.
+Whoever proves one of them runs it on the reference machine, which says whether it changes anything.
 """
 
 from __future__ import annotations
