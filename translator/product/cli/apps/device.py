@@ -87,6 +87,32 @@ def capture(
     return run_capture(words, out, module, names, how, pretend, append, overwrite, context.obj, written_for or "")
 
 
+def prove(
+    context: typer.Context,
+    source: Source,
+    out: Translation,
+    launches: GivenLaunches,
+    target: Targets = None,
+    kernel: Kernels = None,
+    json: Json = None,
+    format: Format = "text",
+    timeout: Timeout = 60.0,
+    jobs: Jobs = 0,
+    import_: Import = False,
+    no_cache: NoCache = False,
+    cache: CacheUrl = None,
+    cluster: Cluster = None,
+) -> None:
+    """Prove that a Gluon kernel, edited or written by hand, computes what its source computes: for every launch that its header admits."""
+    from gluonize.product.cli.running.prove import ProveOptions, run_prove
+
+    options = ProveOptions(
+        source, out, given_targets(target), launches, tuple(kernel or ()), json, jobs, timeout, import_, format,
+        use_cache(cache, no_cache), cluster,
+    )  # fmt: skip
+    return run_prove(options, context.obj)
+
+
 def validate(
     context: typer.Context,
     source: Source,
@@ -193,4 +219,4 @@ def bench(
     return run_bench(options, samples, json, context.obj)
 
 
-DEVICE_COMMANDS = (capture, validate, bundle, run_bundle, bench)
+DEVICE_COMMANDS = (capture, prove, validate, bundle, run_bundle, bench)

@@ -1,0 +1,185 @@
+"""The prover: what it proves, what it refutes, and that a planted fault is never proved."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import fixture_set
+from printed_modules import function_of
+from gluonize.judge.machine.stages import source_stage, translated_stage
+from gluonize.judge.prove.both_sides import NOT, PROVED, REFUTED, prove
+from gluonize.judge.prove.stated_bounds import contract_of, ranges_of, read_contract
+from gluonize.judge.prove.terms import Terms
+from gluonize.read.spec.launch import read_launches
+from gluonize.trace.model.parse import parse_module
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from planted_faults import faults  # noqa: E402
+
+
+def pair(fixture: str, launch: int, target: str):
+    """(source module, text of the golden's module, contract) of a fixture's launch."""
+    folder = fixture_set.Fixture(fixture_set.ROOT / fixture)
+    golden = folder.golden_file(target)
+    spec = read_launches(str(folder.launches_file))[launch]
+    left = source_stage(str(folder.kernel_file), spec, target)
+    right = translated_stage(str(golden), spec, target)
+    return parse_module(left.text), right.text, read_contract(golden.read_text(), spec.kernel, spec.constexprs)
+
+
+@pytest.mark.parametrize(
+    "fixture, target",
+    [
+        ("vector_add", "gfx1100"),
+        ("softmax", "gfx942"),
+        ("matmul", "gfx950"),
+        ("descriptor_matmul", "gfx1250"),
+        ("flash_attention", "gfx950"),
+    ],
+)
+def test_goldens_are_proved(fixture, target):
+    source, text, contract = pair(fixture, 0, target)
+    verdict = prove(source, parse_module(text), contract)
+    assert verdict.word == PROVED, (verdict.why, verdict.first, verdict.second)
+
+
+# Faults that leave the results and the order of accesses as they are, by a part of the line and what is changed.
+SAME = {
+    ("arith.cmpi slt, %a_offs", "arith.cmpi ult"),  # K is not negative
+    ("arith.cmpi slt, %b_offs", "arith.cmpi ult"),
+    ("ttg.async_wait", "one less"),  # behind the loop: nothing reads the slots after it
+    ("ttg.async_wait", "left out"),
+    ("arith.remsi %k", "arith.remui"),  # an index that is not negative
+    ("arith.divsi %", "arith.divui"),
+    ("arith.subi %slot", "swapped"),  # of two slots, the one before is the one that it is not
+}
+
+
+def test_planted_faults_are_not_proved():
+    source, text, contract = pair("matmul", 0, "gfx950")
+    lines = text.splitlines()
+    tried = refuted = 0
+    for fault in list(faults(text))[::5]:
+        line = lines[fault.line - 1]
+        verdict = prove(source, parse_module(fault.text), contract)
+        tried, refuted = tried + 1, refuted + (verdict.word == REFUTED)
+        equivalent = any(part in line and what in fault.what for part, what in SAME)
+        assert not verdict.holds or equivalent, (fault.line, fault.what, line)
+    assert tried > 40 and refuted
+
+
+def test_hazards_are_refuted_at_their_line():
+    source, text, contract = pair("matmul", 0, "gfx950")
+    lines = text.splitlines()
+    wait = next(i for i, line in enumerate(lines) if "ttg.async_wait" in line)
+    lines[wait] = lines[wait].replace("num = 0", "num = 1")
+    verdict = prove(source, parse_module("\n".join(lines)), contract)
+    assert verdict.word == REFUTED and "in flight" in verdict.why
+    assert verdict.second is not None and verdict.second.name in ("ttg.local_load", "amdg.buffer_load_to_local")
+
+
+def test_what_is_not_known_is_not_proved():
+    module = function_of("    %0 = foo.bar : i32")
+    verdict = prove(module, module)
+    assert verdict.word == NOT and "foo.bar" in verdict.why
+
+
+def test_overflow_is_not_taken_to_be_absent():
+    """(a + 1) < (b + 1) is a < b only where neither overflows."""
+    header = (
+        '  tt.func public @kernel(%p: !tt.ptr<i32> loc("p"(#loc)), %a: i32 loc("a"(#loc)), %b: i32 loc("b"(#loc))) {\n'
+    )
+    one = "    %one = arith.constant 1 : i32\n    %x = arith.addi %a, %one : i32\n    %y = arith.addi %b, %one : i32\n"
+    plain = header + "    %m = arith.cmpi slt, %a, %b : i32\n"
+    moved = header + one + "    %m = arith.cmpi slt, %x, %y : i32\n"
+    end = "    %v = arith.extui %m : i1 to i32\n    tt.store %p, %v : !tt.ptr<i32>\n    tt.return\n  }\n"
+    first, second = (parse_module("#loc = loc(unknown)\nmodule {\n" + text + end + "}\n") for text in (plain, moved))
+    assert prove(first, second).word == NOT
+    known = contract_of(["a, b >= 0", "a + 1 <= 2**31 - 1", "b + 1 <= 2**31 - 1"], {})
+    assert prove(first, second, known).word == PROVED
+
+
+def test_contract_bounds():
+    lines = [
+        "K >= 0",
+        "((K + BLOCK - 1) // BLOCK + 2) * BLOCK <= 2**31 - 1",
+        "max((grid[0] - 1) * 64, n - 1) + 64 <= 2**31 - 1",
+    ]
+    found = ranges_of(contract_of(lines, {"BLOCK": 64}), {"K": 32, "n": 32, "grid[0]": 32})
+    assert found["K"] == (0, 2**31 - 192) and found["n"][1] == 2**31 - 64
+    assert found["grid[0]"] == (1, (2**31 - 1 - 64) // 64 + 1)
+
+
+@pytest.mark.parametrize("width", (3, 4))
+def test_integers_are_those_of_the_machine(width):
+    """Quotients, remainders, minima and numbers that wrap, for all numbers of a few bits: constants fold as the operations do."""
+    t = Terms()
+    numbers = range(-(1 << (width - 1)), 1 << (width - 1))
+    for a in numbers:
+        for b in numbers:
+            x, y = t.integer(a), t.integer(b)
+            total = (a + b + (1 << (width - 1))) % (1 << width) - (1 << (width - 1))
+            assert t.value(t.reduced(t.add(x, y), width), width).constant == total
+            assert t.unsigned(t.reduced(t.add(x, y), width), width).constant == (a + b) % (1 << width)
+            if b:
+                assert t.div(x, y).constant == int(a / b) and t.rem(x, y).constant == a - b * int(a / b)
+
+
+def test_normal_forms_hold_for_all_values():
+    """Rules for quotients, remainders and comparisons, evaluated for all values of their atoms."""
+    t = Terms()
+    i, j = (t.node("sym", name, (), "int", 0, 7) for name in "ij")
+    x = t.node("sym", "x", (), "i8", -128, 127)
+    made = []
+    for f in (3, 4, 8, -2):
+        for c in (2, 3, 8, 12):
+            p = t.add(t.scaled(t.integer_of(i), f), t.integer_of(j))
+            q = t.add(t.scaled(t.integer_of(x), f), t.integer_of(j))
+            for number, source in ((p, lambda v, f=f: f * v[i] + v[j]), (q, lambda v, f=f: f * v[x] + v[j])):
+                made.append((t.div(number, t.integer(c)), lambda v, s=source, c=c: int(s(v) / c)))
+                made.append((t.rem(number, t.integer(c)), lambda v, s=source, c=c: s(v) - c * int(s(v) / c)))
+                made.append((t.value(t.reduced(number, 5), 5), lambda v, s=source: (s(v) + 16) % 32 - 16))
+                made.append((t.unsigned(t.reduced(number, 5), 5), lambda v, s=source: s(v) % 32))
+                made.append((t.negative(t.add(number, t.integer(-c))), lambda v, s=source, c=c: s(v) < c))
+    for a in range(8):
+        for b in range(8):
+            for c in (-128, -17, -8, -1, 0, 1, 5, 16, 127):
+                values = {i: a, j: b, x: c}
+                for term, wanted in made:
+                    assert evaluated(term, values) == wanted(values), (term, values)
+
+
+def evaluated(term, values):
+    """The number, or the truth, that a term stands for."""
+    if term in values:
+        return values[term]
+    if term.poly is not None:
+        total = 0
+        for monomial, n in term.poly.items():
+            for x in monomial:
+                n *= evaluated(x, values)
+            total += n
+        return total
+    args = [evaluated(x, values) for x in term.args]
+    if term.op in ("wrap", "uwrap"):
+        whole = 1 << term.data
+        low = args[0] % whole
+        return low - whole if term.op == "wrap" and low >= whole // 2 else low
+    known = {
+        "true": lambda: True,
+        "false": lambda: False,
+        "div": lambda a, b: int(a / b),
+        "rem": lambda a, b: a - b * int(a / b),
+        "min": min,
+        "max": max,
+        "lt0": lambda a: a < 0,
+        "eq0": lambda a: a == 0,
+        "not": lambda a: not a,
+        "and": lambda *a: all(a),
+        "or": lambda *a: any(a),
+        "sel": lambda c, a, b: a if c else b,
+    }
+    return known[term.op](*args)

@@ -1,0 +1,262 @@
+"""Accesses to memory within 2 GiB: that what is compared modulo 2**32 is the same address.
+
+An access of the source through an argument with `tt.pointer_range = 32` lies less than 2**31 bytes behind it: so the launch promises. The
+other side's address is equal to it modulo 2**32 elements. It is the same where it lies in that range too, or where it is computed to the same
+64-bit number as an access of the source. An access in iteration k whose mask says that the source made it in the first iteration too says where
+the first address was.
+
+And no access may be one that the source does not make: it may leave its tensor. So each is one of the source's in some iteration, with a mask
+that says no more; where that iteration may be past the source's last one, the mask has to be false there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import permutations
+
+from gluonize.judge.prove.first_difference import Difference
+from gluonize.judge.prove.symbolic_program import Access, Machine
+from gluonize.judge.prove.terms import Term, Terms
+
+MOST_AHEAD, MOST_INDICES = 4, 3
+Late = tuple[int, Term, Term | None]
+
+
+def misplaced(
+    t: Terms, source: Machine, other: Machine, assumed: dict[str, None], facts: Sequence[Term] = ()
+) -> Difference | None:
+    """The first access of the other side that the source does not make, or that may be to another address; None where there is none.
+
+    assumed: gets what has to hold of the launch beside the contract: a tile of a descriptor lies in the storage that it is a part of.
+    facts: conditions that hold in the whole kernel.
+    """
+    seen: set[tuple] = set()
+    for access in other.accesses:
+        key = (access.pointer, access.mask, access.loops)
+        if access.mask is t.false or key in seen:
+            continue
+        seen.add(key)
+        if access.kind == "assume":
+            return Difference("what the kernel assumes is not known to hold", None, access.op)
+        base, offset = access.pointer.args
+        near = base.op == "argument" and base.data[1]
+        here = not near or fits(offset, access.size) or any(same_as(t, source, access, its) for its in source.accesses)
+        if not here and access.kind == "copy":
+            assumed[f"the tensor described by {base.data[0]} lies within its storage"] = None
+        elif not here:
+            return Difference("an address may be 2**32 elements away from the source's", None, access.op)
+        if not any(covers(t, access, its, facts) for its in source.accesses):
+            its = next((x for x in source.accesses if x.pointer.args[0] is base), None)
+            return Difference("memory may be accessed that the source does not access", its and its.op, access.op)
+    return None
+
+
+def covers(t: Terms, access: Access, its: Access, facts: Sequence[Term]) -> bool:
+    """Whether the source makes an access wherever the other side does."""
+    if its.pointer.args[0] is not access.pointer.args[0] or its.size != access.size:
+        return False
+    for mine, by, late in iterations(t, access, its):
+        mask, on = t.substitute(access.mask, mine), t.substitute(its.mask, by)
+        if not implies(t, mask, on):
+            continue
+        conditions = [*conjuncts(mask), *facts]
+        place, wanted = (t.assuming(t.substitute(x.pointer, y), conditions) for x, y in ((access, mine), (its, by)))
+        if t.address(place, access.size) is t.address(wanted, its.size) and (
+            late is None or ends(t, access, mask, late)
+        ):
+            return True
+    return False
+
+
+def ends(t: Terms, access: Access, mask: Term, late: Late) -> bool:
+    """Whether an access is not made for iterations of the source that it does not have. late: how far ahead it is, how many iterations the
+    source has, and the iteration of the loop that the access is made in, None where it is made before the source's loop; mask: of the access,
+    in the iteration that it is laid beside."""
+    ahead, trips, first = late
+    if first is None:
+        if ahead < trips.low:
+            return True
+        # The conditions of this iteration do not hold where there are no more iterations than it.
+        conditions = conjuncts(mask)
+        if at_least(t, conditions, t.add(trips, t.integer(-ahead - 1))):
+            return True
+        return any(c.op == "lt0" and _not_negative(t, c.args[0], trips, ahead) for c in conditions)
+    later = t.fresh("sym", "int", 0, MOST_AHEAD)
+    by = {first: t.add(t.add(trips, t.integer_of(later)), t.integer(-ahead))}
+    return any(c.op == "lt0" and least(t, t.substitute(c.args[0], by)) >= 0 for c in conjuncts(access.mask))
+
+
+def conjuncts(mask: Term) -> list[Term]:
+    return list(mask.args) if mask.op == "and" else [mask]
+
+
+def at_least(t: Terms, conditions: Sequence[Term], number: Term, depth: int = 6) -> bool:
+    """Whether a number is not negative where conditions hold."""
+    if number.low >= 0 or t.implied(conditions, t.no(t.negative(number))):
+        return True
+    for monomial, n in number.poly.items() if depth else ():
+        if len(monomial) != 1 or n <= 0:
+            continue
+        (x,) = monomial
+        rest = t.poly({m: f for m, f in number.poly.items() if m != monomial})
+        if x.op in ("max", "min"):
+            ways = (at_least(t, conditions, t.add(rest, y, n), depth - 1) for y in x.args)
+            if any(ways) if x.op == "max" else all(ways):
+                return True
+        if x.op == "div" and rest.constant is not None and n == 1 and (c := x.args[1].constant) and c > 0:
+            # a / c >= m where a >= c * m, for m not negative
+            if rest.constant <= 0 and at_least(
+                t, conditions, t.add(x.args[0], t.integer(c * rest.constant)), depth - 1
+            ):
+                return True
+    return False
+
+
+def _not_negative(t: Terms, number: Term, trips: Term, iteration: int) -> bool:
+    """Whether a number is not negative where `trips` is at most `iteration`: it is at least itself and n * (trips - iteration)."""
+    steps = {1, *map(abs, number.poly.values()), *divisors(trips)}
+    return any(least(t, t.add(t.add(number, trips, n), t.integer(-iteration * n))) >= 0 for n in steps)
+
+
+def divisors(number: Term) -> set[int]:
+    """What its quotients are divided by."""
+    found, todo = set(), list(number.args)
+    while todo:
+        x = todo.pop()
+        if x.op == "div" and x.args[1].constant:
+            found.add(abs(x.args[1].constant))
+        if x.op in ("max", "min", "poly"):
+            todo += x.args
+    return found
+
+
+def least(t: Terms, number: Term, depth: int = 6) -> int:
+    """A bound of a polynomial from below, with what quotients and maxima say of what they are made from."""
+    best = number.low
+    if depth == 0 or best >= 0:
+        return best
+    for monomial, n in number.poly.items():
+        if len(monomial) != 1:
+            continue
+        (x,) = monomial
+        rest = t.poly({m: f for m, f in number.poly.items() if m != monomial})
+        if x.op == "max" and n > 0 or x.op == "min" and n < 0:
+            best = max(best, *(least(t, t.add(rest, y, n), depth - 1) for y in x.args))
+        if x.op == "div" and (c := x.args[1].constant) is not None and c > 0:
+            whole = x.args[0]
+            if n > 0 and n % c == 0:  # c * (a / c) >= a - (c - 1)
+                best = max(best, least(t, t.add(rest, t.add(whole, t.integer(1 - c)), n // c), depth - 1))
+            if n < 0 and n % c == 0 and whole.low >= 0:  # c * (a / c) <= a
+                best = max(best, least(t, t.add(rest, whole, n // c), depth - 1))
+    return best
+
+
+def fits(offset: Term, size: int) -> bool:
+    """Whether an offset in bytes is that of an element with an unsigned number of 32 bits."""
+    return offset.low >= 0 and offset.high < size << 32
+
+
+def same_as(t: Terms, source: Machine, access: Access, its: Access) -> bool:
+    """Whether an access is one of the source's, in one of its iterations."""
+    if its.pointer.args[0] is not access.pointer.args[0]:
+        return False
+    for mine, by, _ in iterations(t, access, its):
+        offset = t.substitute(access.pointer.args[1], mine)
+        wanted = t.substitute(its.pointer.args[1], by)
+        if offset is wanted:
+            return True
+        mask, on = t.substitute(access.mask, mine), t.substitute(its.mask, by)
+        if not implies(t, mask, on):
+            continue
+        near = list(elements(t, source, its, by, on))
+        if opened(t, offset, near, t.where(mask.args if mask.op == "and" else [mask])) is wanted:
+            return True
+    return False
+
+
+def iterations(
+    t: Terms, access: Access, its: Access
+) -> Iterable[tuple[dict[Term, Term], dict[Term, Term], Late | None]]:
+    """Which iterations of both sides are laid beside each other: (replacements in the access, in the source's, and where the source's iteration
+    may be past its last one: that iteration and the number of them)."""
+    loops, others = access.loops, its.loops
+    if len(others) not in (len(loops), len(loops) + 1):
+        return
+    for by in renamings(t, access, its):
+        yield from _iterations(t, access, its, by)
+
+
+def renamings(t: Terms, access: Access, its: Access) -> Iterable[dict[Term, Term]]:
+    """Which index of a tile of the source is which of the other side's: tiles may be transposed."""
+    mine, theirs = (sorted(x for x in a.pointer.free | a.mask.free if x.op == "idx") for a in (access, its))
+    if mine == theirs:
+        yield {}
+    if len(mine) == len(theirs) <= MOST_INDICES:
+        for order in permutations(mine):
+            if list(order) != theirs and all(x.data[1] == y.data[1] for x, y in zip(order, theirs)):
+                yield {y: t.integer_of(x) for x, y in zip(order, theirs)}
+
+
+def _iterations(
+    t: Terms, access: Access, its: Access, renamed: dict[Term, Term]
+) -> Iterable[tuple[dict[Term, Term], dict[Term, Term], Late | None]]:
+    loops, others, by = access.loops, its.loops, dict(renamed)
+    for (theirs, number), (count, mine) in zip(others, loops):
+        if t.substitute(number, by) is not mine:
+            return
+        by[theirs] = t.integer_of(count)
+    for ahead in range(MOST_AHEAD + 1):
+        if len(others) > len(loops):
+            yield {}, by | {others[-1][0]: t.integer(ahead)}, (ahead, t.substitute(others[-1][1], by), None)
+        elif loops:
+            count, trips = loops[-1]
+            # The other side's iteration k makes the access of the source's iteration k + ahead, which is called k here.
+            yield {count: t.add(t.integer_of(count), t.integer(-ahead))}, by, (ahead, trips, count) if ahead else None
+        elif not ahead:
+            yield {}, by, None
+
+
+def elements(t: Terms, source: Machine, its: Access, by: dict[Term, Term], mask: Term) -> Iterable[Term]:
+    """Numbers of elements, from 0 to 2**31, that the source accesses where it makes this access: in the same iteration or the first."""
+    for other in source.accesses:
+        base = other.pointer.args[0]
+        if other.loops != its.loops or base.op != "argument" or not base.data[1]:
+            continue
+        for place in (by, by | ({its.loops[-1][0]: t.integer(0)} if its.loops else {})):
+            if implies(t, mask, t.substitute(other.mask, place)):
+                offset = t.substitute(other.pointer.args[1], place)
+                if all(n % other.size == 0 for n in offset.poly.values()):
+                    yield t.poly({m: n // other.size for m, n in offset.poly.items()})
+
+
+def opened(t: Terms, offset: Term, near: Sequence[Term], known: Mapping[Term, tuple[int, int]]) -> Term:
+    """An offset whose numbers of 32 bits are what they are made of, where that is known to fit. known: intervals of atoms."""
+    whole: dict[Term, Term] = {}
+    for number in near:
+        narrow = t.reduced(number, 32)
+        part = t._apart(narrow, 32)
+        whole[narrow] = number
+        if part is not None:
+            whole[part[0]] = t.add(number, part[1], -1)
+    total = t.integer(0)
+    for monomial, n in offset.poly.items():
+        product = t.integer(n)
+        for x in monomial:
+            again = t.integer_of(x)
+            if x.op in ("uwrap", "wrap") and x.data == 32:
+                inner = x.args[0]
+                # Equal modulo 2**32 to a number that fits; or not negative, and no greater than one that fits.
+                if inner in whole:
+                    again = whole[inner]
+                elif t.within(inner.poly, known)[0] >= 0 and any(
+                    t.within(t.add(number, inner, -1).poly, known)[0] >= 0 for number in near
+                ):
+                    again = inner
+            product = t.multiply(product, again)
+        total = t.add(total, product)
+    return t.reduced(total, 64)
+
+
+def implies(t: Terms, mask: Term, wanted: Term) -> bool:
+    """Whether a mask says that another one holds."""
+    return t.implied(list(mask.args) if mask.op == "and" else [mask], wanted)

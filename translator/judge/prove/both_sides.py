@@ -1,0 +1,238 @@
+"""Whether two modules compute the same under a contract.
+
+verdict = prove(source, output, contract)      # modules of the typed model
+verdict.word, verdict.why, verdict.first, verdict.second
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gluonize.judge.prove import global_ops, integer_ops, loop_proofs, opaque_ops, shape_ops, slot_ops, sum_ops
+from gluonize.judge.prove.access_proofs import misplaced
+from gluonize.judge.prove.first_difference import Difference, difference
+from gluonize.judge.prove.proof_values import Hazard, NeedCase, NeedConstant, NotProved, StoresTo, Tensor
+from gluonize.judge.prove.stated_bounds import Contract, bounds_of, ranges_of
+from gluonize.judge.prove.summed import in_any_order
+from gluonize.judge.prove.symbolic_program import Machine
+from gluonize.judge.prove.terms import Term, Terms, bits, is_integer
+from gluonize.trace.model.module import Module
+from gluonize.trace.model.op import Op
+
+assert (
+    global_ops and integer_ops and loop_proofs and opaque_ops and shape_ops and slot_ops and sum_ops
+)  # they fill the table of operations
+
+PROVED, REORDERED, REFUTED, NOT = "proved", "proved up to the order of sums", "refuted", "not proved"
+MOST_CASES = 32
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """word: one of the four. why: what is wrong or not known, "" of what is proved. first, second: the operations of both sides at which that
+    shows. cases: into how many the proof was split; seconds: of processor time."""
+
+    word: str
+    why: str = ""
+    first: Op | None = None
+    second: Op | None = None
+    cases: int = 1
+    seconds: float = 0.0
+    assumed: tuple[str, ...] = field(default=())
+
+    @property
+    def holds(self) -> bool:
+        return self.word in (PROVED, REORDERED)
+
+
+def prove(source: Module, output: Module, contract: Contract = Contract()) -> Verdict:
+    """What is known of `output` computing what `source` computes, for every launch that the contract admits."""
+    begin = time.process_time()
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, 20_000))
+    try:
+        verdict = _prove(source, output, contract)
+    except RecursionError:
+        verdict = Verdict(NOT, "its terms are too deep")
+    finally:
+        sys.setrecursionlimit(limit)
+    return Verdict(**{**vars(verdict), "seconds": time.process_time() - begin})
+
+
+def _prove(source: Module, output: Module, contract: Contract) -> Verdict:
+    for module, side in ((source, "the source"), (output, "the kernel")):
+        if module.clusters > 1:
+            return Verdict(NOT, f"{side} runs as a cluster of workgroups")
+    cases: list[dict[int, dict]] = [{}]
+    done = 0
+    assumed: dict[str, None] = {}
+    reordered = False
+    while cases:
+        if done + len(cases) > MOST_CASES:
+            return Verdict(NOT, "too many cases", cases=done)
+        case = cases.pop()
+        attempt = _Attempt(source, output, contract, case)
+        try:
+            found = attempt.run()
+        except NeedCase as need:
+            more = attempt.split(need)
+            if more is None:
+                return Verdict(
+                    NOT, "slots that are read behind a loop whose number of iterations is not known", None, need.op
+                )
+            cases += more
+            continue
+        except _Sided as error:
+            ops = (error.op, None) if error.side == 0 else (None, error.op)
+            return Verdict(REFUTED if error.hazard else NOT, error.why, *ops, cases=done + 1)
+        done += 1
+        reordered |= attempt.reordered
+        assumed |= attempt.assumed
+        if found is not None:
+            return Verdict(NOT, found.why, found.first, found.second, cases=done)
+    return Verdict(REORDERED if reordered else PROVED, cases=done, assumed=tuple(assumed))
+
+
+class _Sided(Exception):
+    """One of the sides is not understood, or does what no correct kernel does."""
+
+    def __init__(self, side: int, why: str, op: Op | None, hazard: bool):
+        super().__init__(why)
+        self.side, self.why, self.op, self.hazard = side, why, op, hazard
+
+
+class _Attempt:
+    """One case of a proof. case: remainders of numbers of iterations, by what they are printed as."""
+
+    def __init__(self, source: Module, output: Module, contract: Contract, case: dict):
+        self.modules, self.contract, self.case = (source, output), contract, case
+        self.terms = Terms()
+        self.machines: list[Machine] = []
+        self.assumed: dict[str, None] = {}
+        self.reordered = False
+
+    def run(self) -> Difference | None:
+        t = self.terms
+        arguments = self._arguments()
+        effects = []
+        for side, module in enumerate(self.modules):
+            given = [arguments[self._names(side)[i]] for i in range(len(module.entry.arguments))]
+            machine = Machine(module, t, side, given, self._residues())
+            if self.machines:
+                machine.promises = self.machines[0].promises
+            self.machines.append(machine)
+            try:
+                effects.append(machine.run())
+            except NotProved as error:
+                raise _Sided(side, error.why, error.op or t.at, False) from None
+            except NeedConstant as error:
+                raise _Sided(side, "an index of slots that is not known", error.op, False) from None
+            except StoresTo:
+                raise _Sided(side, "a while loop that stores", t.at, False) from None
+            except Hazard as error:
+                raise _Sided(side, error.why, error.op or t.at, side == 1) from None
+        found = self._difference(effects)
+        if found is None:
+            found = misplaced(t, *self.machines, self.assumed)
+        facts = list(self.machines[1].given)
+        if found is None or not facts:
+            return found
+        self.assumed.clear()
+        self.reordered = False
+        if self._difference([[where(t, x, facts) for x in side] for side in effects]) is not None:
+            return found
+        self.assumed |= {f"no tile of {name} begins before it": None for name in self.machines[1].given.values()}
+        return misplaced(t, *self.machines, self.assumed, facts)
+
+    def _difference(self, effects: list[list[Term]]) -> Difference | None:
+        """The first difference; None where the effects are the same, if need be with sums in another order."""
+        found = difference(*effects)
+        if found is not None and difference(*(in_any_order(self.terms, x) for x in effects)) is None:
+            self.reordered, found = True, None
+        return found
+
+    def _residues(self) -> dict[Term, tuple[int, int]]:
+        """The remainders of the case, of the terms of this attempt."""
+        return self.case.get("residues", {}) and {
+            atom: self.case["residues"][key] for key, atom in self._trip_atoms().items() if key in self.case["residues"]
+        }
+
+    def _trip_atoms(self) -> dict[str, Term]:
+        return {}
+
+    def split(self, need: NeedCase) -> list[dict] | None:
+        return None
+
+    def _names(self, side: int) -> list[str]:
+        entry = self.modules[side].entry
+        return [self._plain(name) for name in entry.argument_names]
+
+    @staticmethod
+    def _plain(name: str) -> str:
+        return name
+
+    def _arguments(self) -> dict[str, Any]:
+        """The arguments of both sides by name. Raises: _Sided where they are not the same."""
+        t, out = self.terms, {}
+        kinds: dict[str, tuple] = {}
+        for side, module in enumerate(self.modules):
+            for name, (_, kind) in zip(self._names(side), module.entry.arguments):
+                said = (kind.kind, kind.element)
+                if kinds.setdefault(name, said) != said:
+                    raise _Sided(side, f"the argument {name} is of two types", None, False)
+        widths = {n: bits(e) for n, (k, e) in kinds.items() if k == "int" and is_integer(e)}
+        grid = {f"grid[{axis}]": 32 for axis in range(3)}
+        ranges = ranges_of(self.contract, widths | grid)
+        t.programs = [ranges[name][1] for name in grid]
+        near = self._near()
+        for name, (kind, element) in kinds.items():
+            if kind == "ptr":
+                base = t.node("argument", (name, name in near), (), "ptr")
+                out[name] = Tensor(t.pointer(base, t.integer(0)), (), "ptr", element)
+            elif name in widths:
+                atom = t.node("argument", (name,), (), element, *ranges[name])
+                out[name] = Tensor(t.integer_of(atom), (), element)
+            elif kind in ("int", "float"):
+                out[name] = Tensor(t.node("argument", (name,), (), element), (), element)
+            else:
+                raise _Sided(0, f"the argument {name} is neither a number nor a pointer", None, False)
+        programs = {i: t.integer_of(t.node("program", i, (), "i32", 0, most - 1)) for i, most in enumerate(t.programs)}
+        numbers = {n: x.term for n, x in out.items() if n in widths}
+        t.bounds = bounds_of(self.contract, t, numbers, programs)
+        return out
+
+    def _near(self) -> set[str]:
+        """Pointers whose storage both sides know to be within 2 GiB."""
+        found: list[set[str]] = []
+        for side, module in enumerate(self.modules):
+            names = self._names(side)
+            found.append(
+                {n for n, a in zip(names, module.entry.argument_attributes) if a.get("tt.pointer_range") == 32}
+            )
+        return found[0] & found[1]
+
+
+def lines_of(verdict: Verdict) -> Sequence[str]:
+    """A verdict in lines of text."""
+    out = [verdict.word + (f": {verdict.why}" if verdict.why else "")]
+    for op in (verdict.first, verdict.second):
+        if op is not None:
+            out.append(f"  {op.place}: {op.name}")
+    return out
+
+
+def where(t: Terms, effect: Term, facts: Sequence[Term]) -> Term:
+    """An effect where conditions hold in the whole kernel."""
+    if effect.op == "store":
+        mask = effect.args[1]
+        conditions = [*facts, *(mask.args if mask.op == "and" else [mask] if mask is not t.true else [])]
+        place, value = (t.assuming(x, conditions) for x in (effect.args[0], effect.args[2]))
+        return t.store(effect.data, place, mask, value)
+    if effect.op in ("loop", "branch", "group"):
+        args = [where(t, x, facts) for x in effect.args]
+        return t.bound_again(effect, args) if effect.op == "group" else t.again(effect, args)
+    return effect

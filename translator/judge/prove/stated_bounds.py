@@ -1,0 +1,245 @@
+"""What a launch promises, as bounds of a kernel's arguments: read from the lines of a header, `assumes K >= 0`, and nothing else."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gluonize.judge.prove.terms import Monomial, Term, Terms
+
+LIMIT = 1 << 40
+_AT_LEAST = re.compile(r"^([\w., ]+) >= (-?\d+)$")
+_DIVISIBLE = re.compile(r"^([\w., ]+) divisible by (\d+)$")
+
+
+@dataclass(frozen=True)
+class Contract:
+    """least: of arguments by name. most: (expression, what it is at most) of arguments, compile-time numbers and counts of programs."""
+
+    least: Mapping[str, int] = field(default_factory=dict)
+    most: tuple[tuple[str, int], ...] = ()
+    constants: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_contract(text: str, kernel: str, constants: Mapping[str, Any]) -> Contract:
+    """The contract that the header of a generated file states for a kernel; an empty one of another file."""
+    lines: list[str] = []
+    own = False
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            if lines and not line.startswith("#") and line.strip():
+                break
+            continue
+        body = line[1:]
+        if re.match(r" [\w.]+: ", body):
+            own = body.split(":")[0].strip().rpartition(".")[2] == kernel.rpartition(".")[2]
+        elif body.startswith("   assumes ") and own:
+            lines.append(body.strip().removeprefix("assumes "))
+        elif body.startswith("     ") and own and lines:
+            lines[-1] += " " + body.strip()
+    return contract_of(lines, constants)
+
+
+def contract_of(lines: Sequence[str], constants: Mapping[str, Any]) -> Contract:
+    """The contract of `assumes` lines; a line of another kind says nothing that a proof uses."""
+    least: dict[str, int] = {}
+    most: list[tuple[str, int]] = []
+    for line in lines:
+        if found := _AT_LEAST.match(line):
+            for name in found.group(1).split(","):
+                least[name.strip()] = max(int(found.group(2)), least.get(name.strip(), -LIMIT))
+        elif " <= " in line:
+            left, _, right = line.rpartition(" <= ")
+            limit = _number(right)
+            if limit is not None:
+                most.append((left, limit))
+    return Contract(
+        least, tuple((part, limit) for text, limit in most for part in parts(text, constants)), dict(constants)
+    )
+
+
+MOST_PARTS = 16
+
+
+def parts(text: str, constants: Mapping[str, Any]) -> list[str]:
+    """An expression, and what it is not less than: what does not become less where names in it become more, with each of what it takes the
+    greatest of."""
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        return []
+    found, todo = [text], [tree]
+    while todo and len(found) < MOST_PARTS:
+        node = todo.pop(0)
+        call = next(
+            (n for n in rising(node, constants) if isinstance(n, ast.Call) and ast.unparse(n.func) == "max"), None
+        )
+        if call is None:
+            continue
+        for number in range(len(call.args)):
+            again = ast.parse(ast.unparse(node), mode="eval").body
+            its = next(n for n in rising(again, constants) if isinstance(n, ast.Call) and ast.unparse(n.func) == "max")
+            again = _Put(its, its.args[number]).visit(again)
+            found.append(ast.unparse(again))
+            todo.append(again)
+    return found
+
+
+def rising(node: ast.expr, constants: Mapping[str, Any]) -> list[ast.expr]:
+    """The parts of an expression, itself first, that make it no less where they become more."""
+    found = [node]
+    if isinstance(node, ast.BinOp):
+        positive = {k: v for k, v in constants.items() if type(v) is int and v > 0}
+        kind = type(node.op)
+        if kind is ast.Add:
+            found += [*rising(node.left, constants), *rising(node.right, constants)]
+        elif kind is ast.Sub:
+            found += rising(node.left, constants)
+        elif kind in (ast.Mult, ast.FloorDiv) and (by := _evaluate(node.right, positive)) is not None and by > 0:
+            found += rising(node.left, constants)
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("max", "min"):
+        found += [x for arg in node.args for x in rising(arg, constants)]
+    return found
+
+
+class _Put(ast.NodeTransformer):
+    """One expression in the place of another one."""
+
+    def __init__(self, old: ast.expr, new: ast.expr):
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        return self.new if node is self.old else self.generic_visit(node)
+
+
+def _number(text: str) -> int | None:
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        return None
+    return _evaluate(tree, {})
+
+
+def _evaluate(node: ast.expr, values: Mapping[str, int]) -> int | None:
+    """The number that an expression of a header is; None where it is none."""
+    if isinstance(node, ast.Constant):
+        return node.value if type(node.value) is int else None
+    name = ast.unparse(node)
+    if name in values:
+        return values[name]
+    if isinstance(node, ast.BinOp):
+        a, b = _evaluate(node.left, values), _evaluate(node.right, values)
+        if a is None or b is None:
+            return None
+        kind = type(node.op)
+        if kind is ast.FloorDiv:
+            return a // b if b else None
+        if kind is ast.Pow:
+            return a**b if 0 <= b < 128 else None
+        known = {ast.Add: a + b, ast.Sub: a - b, ast.Mult: a * b}
+        return known.get(kind)  # type: ignore[call-overload]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("max", "min"):
+        parts = [_evaluate(x, values) for x in node.args]
+        return None if None in parts else {"max": max, "min": min}[node.func.id](parts)  # type: ignore[type-var]
+    return None
+
+
+def _grows(node: ast.expr, constants: Mapping[str, Any]) -> bool:
+    """Whether an expression does not become less where a name in it becomes more, all of them not negative."""
+    if isinstance(node, ast.Constant):
+        return type(node.value) is int
+    if isinstance(node, (ast.Name, ast.Subscript, ast.Attribute)):
+        return True
+    if isinstance(node, ast.BinOp):
+        if isinstance(node.op, ast.Add):
+            return _grows(node.left, constants) and _grows(node.right, constants)
+        if isinstance(node.op, ast.Sub):
+            return _grows(node.left, constants) and _evaluate(node.right, constants) is not None
+        if isinstance(node.op, ast.Mult):
+            return _grows(node.left, constants) and _grows(node.right, constants)
+        if isinstance(node.op, ast.FloorDiv):
+            by = _evaluate(node.right, constants)
+            return _grows(node.left, constants) and by is not None and by > 0
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("max", "min"):
+        return all(_grows(x, constants) for x in node.args)
+    return False
+
+
+def ranges_of(contract: Contract, widths: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    """The interval of each integer argument; widths: their bits."""
+    out = {}
+    for name, width in widths.items():
+        half = 1 << (width - 1)
+        out[name] = (max(-half, contract.least.get(name, -half)), half - 1) if "[" not in name else (1, half - 1)
+    for text, limit in contract.most:
+        try:
+            tree = ast.parse(text, mode="eval").body
+        except SyntaxError:
+            continue
+        constants = {k: v for k, v in contract.constants.items() if type(v) is int}
+        names = {ast.unparse(n) for n in ast.walk(tree) if isinstance(n, (ast.Name, ast.Subscript))}
+        if len(names) > 1 and any("grid[" in n for n in names):
+            names.discard("grid")
+        free = [n for n in names if n in widths]
+        others = [n for n in names if n not in widths and n not in constants and n not in ("max", "min", "grid")]
+        if len(free) != 1 or others or not _grows(tree, constants):
+            continue
+        (name,) = free
+        low, high = out[name]
+        at = lambda x: _evaluate(tree, {**constants, name: x})  # noqa: B023, E731
+        begin = max(low, 0)
+        if any(at(x) is None for x in (begin, high)):
+            continue
+        if at(high) <= limit:
+            continue
+        # The greatest number that the launch may have: it grows from 0 on.
+        while begin < high:
+            middle = (begin + high + 1) // 2
+            begin, high = (middle, high) if at(middle) <= limit else (begin, middle - 1)
+        out[name] = (low, begin)
+    return out
+
+
+def bounds_of(contract: Contract, terms: Terms, arguments: Mapping[str, Term], programs: Mapping[int, Term]) -> list:
+    """What products of arguments and numbers of programs are at most, as polynomials: `grid[0]` is at least one more than a program's number."""
+    out: list[tuple[dict[Monomial, int], int]] = []
+    for text, limit in contract.most:
+        try:
+            tree = ast.parse(text, mode="eval").body
+        except SyntaxError:
+            continue
+        term = _polynomial(tree, contract, terms, arguments, programs)
+        if term is not None and len(term.poly) > 1 and term.constant is None:
+            if all(n > 0 or not m for m, n in term.poly.items()) and all(x.low >= 0 for m in term.poly for x in m):
+                out.append((dict(term.poly), limit))
+    return out
+
+
+def _polynomial(
+    node: ast.expr, contract: Contract, t: Terms, arguments: Mapping[str, Term], programs: Mapping[int, Term]
+) -> Term | None:
+    name = ast.unparse(node)
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return t.integer(node.value)
+    if name in arguments:
+        return arguments[name]
+    if type(contract.constants.get(name)) is int:
+        return t.integer(contract.constants[name])
+    if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "grid" and isinstance(node.slice, ast.Constant):
+        number = programs.get(node.slice.value)
+        return None if number is None else t.add(number, t.integer(1))
+    if isinstance(node, ast.BinOp):
+        a = _polynomial(node.left, contract, t, arguments, programs)
+        b = _polynomial(node.right, contract, t, arguments, programs)
+        if a is None or b is None:
+            return None
+        if isinstance(node.op, ast.Add):
+            return t.add(a, b)
+        if isinstance(node.op, ast.Sub):
+            return t.add(a, b, -1)
+        if isinstance(node.op, ast.Mult):
+            return t.multiply(a, b)
+    return None

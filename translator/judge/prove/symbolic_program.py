@@ -1,0 +1,347 @@
+"""One program of a module, run with symbols: what it stores, in order, as terms.
+
+Effects are terms: `store`, `atomic`, `loop` (how often, and what an iteration does), `branch`. A load is a term of its address and of the
+stores to the same argument that come before it (`version`); different arguments are different memory, as the contract has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+from gluonize.judge.prove.op_table import CONTROL, TABLE, control
+from gluonize.judge.prove.proof_values import NotProved, StoresTo, Tensor, argument, symbol_of
+from gluonize.judge.prove.slot_boxes import SharedMemory
+from gluonize.judge.prove.terms import Term, Terms, bits, is_integer
+from gluonize.trace.model.module import Module
+from gluonize.trace.model.op import Block, Op, Region
+
+ENDS = frozenset(
+    "scf.yield tt.return tt.reduce.return tt.scan.return scf.condition ttg.warp_yield ttg.warp_return".split()
+)
+UNKNOWN = "?"  # what is reached through a pointer that is no argument
+MOST_STEPS = 200_000
+MOST_PATHS = 64
+MOST_CALLS = 16  # of functions in each other
+BIG = 2_000  # nodes of a term that a shape change copies
+
+
+@dataclass
+class Frame:
+    """Stores so far, by the argument that they reach, in a loop's iteration or a branch. loop: its iteration, None of a branch; known: which
+    arguments an iteration of it stores to."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    loop: Term | None = None
+    known: frozenset[str] = frozenset()
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Access:
+    """An access to global memory that has to be where the source accesses memory: its pointer as it is computed, and when."""
+
+    pointer: Term
+    mask: Term
+    size: int
+    kind: str  # `pointer`, `buffer`, `copy`; `assume`: `mask` is what must not be
+    op: Op
+    loops: tuple[tuple[Term, Term], ...] = ()  # iterations and how many there are, outermost first
+
+
+class Machine:
+    """side: 0 the source, 1 the kernel that is to compute the same."""
+
+    def __init__(
+        self, module: Module, terms: Terms, side: int, arguments: list[Any], cases: dict[Term, tuple[int, int]]
+    ):
+        self.module, self.terms, self.side = module, terms, side
+        self.arguments, self.cases = arguments, cases
+        self.effects: list[Term] = []
+        self.accesses: list[Access] = []
+        self.frames = [Frame()]
+        self.shared = SharedMemory(terms)
+        self.conditions: list[Term] = []
+        self.promises: set[Term] = set()  # what the source assumes
+        # Tiles do not begin before what they are tiles of: said where a proof rests on it.
+        self.given: dict[Term, str] = {}
+        self.env: dict[str, Any] = {}
+        self.steps = self.paths = self.calls = 0
+        self.strict = module.has("tt.atomic_cas", "tt.atomic_poll", "amdg.buffer_atomic_cas")
+
+    def run(self) -> list[Term]:
+        """Run the kernel; -> its effects. Raises: NotProved, Hazard, NeedConstant, NeedCase."""
+        self.terms.side = self.side
+        self.terms.residues = dict(self.cases)
+        entry = self.module.entry
+        env = {name: value for (name, _), value in zip(entry.arguments, self.arguments)}
+        self.region(entry.region, env)
+        return self.effects
+
+    # --- regions
+
+    def region(self, region: Region, env: dict[str, Any]) -> tuple[str, list[Any]]:
+        """Run a region to its end; -> how it ended and with what."""
+        return self._from(region, region.blocks[0], env)
+
+    def _from(self, region: Region, block: Block, env: dict[str, Any]) -> tuple[str, list[Any]]:
+        while True:
+            end, values, op = self.block(block, env)
+            if end == "cf.br":
+                block, env = self._goes_to(region, op, 0, env)
+            elif end == "cf.cond_br":
+                condition = self.decided(env[op.condition].term)
+                if condition is self.terms.true or condition is self.terms.false:
+                    block, env = self._goes_to(region, op, 0 if condition is self.terms.true else 1, env)
+                else:
+                    return self._fork(region, op, condition, env)
+            else:
+                if end == "tt.return" and not self.calls:
+                    self._close(op)
+                return end, values
+
+    def _close(self, op: Op) -> None:
+        """The program ends, and its shared memory goes to another one. On CDNA3 and CDNA4 the end of a wave waits for copies to it."""
+        for copy_ in self.shared.under_way():
+            if copy_.reads or self.module.target == "gfx1250":
+                raise NotProved("a copy is not waited for before the kernel ends", copy_.op)
+
+    def _goes_to(self, region: Region, op: Op, which: int, env: dict[str, Any]) -> tuple[Block, dict[str, Any]]:
+        label, passed = op.branches[which]
+        block = next(b for b in region.blocks if b.label == label)
+        return block, {**env, **{name: env[x] for (name, _), x in zip(block.arguments, passed)}}
+
+    def _fork(self, region: Region, op: Op, condition: Term, env: dict[str, Any]) -> tuple[str, list[Any]]:
+        """Go both ways to the end of the kernel."""
+        if len(self.frames) > 1 or self.calls:
+            raise NotProved("a branch that leaves a loop or a function", op)
+        self.paths += 1
+        if self.paths > MOST_PATHS:
+            raise NotProved("too many ways through the kernel", op)
+        before, shared, frames = self.effects, self.shared, self.frames
+        ways = []
+        for which in (0, 1):
+            self.effects, self.shared, self.frames = [], shared.copied(), [copy_of(f) for f in frames]
+            self.conditions.append(condition if which == 0 else self.terms.no(condition))
+            block, inner = self._goes_to(region, op, which, dict(env))
+            end, values = self._from(region, block, inner)
+            if values:
+                raise NotProved("a function with results that returns early", op)
+            ways.append(self.effects)
+            self.conditions.pop()
+        self.effects = before
+        self.branch(condition, ways)
+        return "tt.return", []
+
+    def branch(self, condition: Term, ways: Sequence[Sequence[Term]]) -> None:
+        """What is done on a condition."""
+        first, second = ways
+        if not first and not second:
+            return
+        if condition.op == "not" or condition.op == "lt0" and self.terms.no(condition) < condition:
+            condition, first, second = self.terms.no(condition), second, first
+        t = self.terms
+        if not second or not first:  # a store under a condition is a masked one
+            only, on = (first, condition) if first else (second, t.no(condition))
+            if all(x.op == "store" for x in only):
+                for x in only:
+                    self.effects.append(t.store(x.data, x.args[0], t.both(on, x.args[1]), t.assuming(x.args[2], [on])))
+                return
+        self.effects.append(t.node("branch", len(first), (condition, *first, *second), "effect"))
+
+    def decided(self, condition: Term) -> Term:
+        """A condition, or what the way here says of it."""
+        return self.terms.assuming(condition, self.conditions) if self.conditions else condition
+
+    def block(self, block: Block, env: dict[str, Any]) -> tuple[str, list[Any], Op]:
+        for op in block.ops:
+            self.steps += 1
+            if self.steps > MOST_STEPS:
+                raise NotProved("it runs for too long", op)
+            self.terms.at = op
+            name = op.name
+            if name in ENDS:
+                return name, [env[x] for x in op.operands], op
+            if name in ("cf.br", "cf.cond_br"):
+                return name, [], op
+            self.env = env
+            control = CONTROL.get(name)
+            if control is not None:
+                results = control(self, op, env)
+            else:
+                handler = TABLE.get(name)
+                if handler is None:
+                    raise NotProved(f"{name} is not known", op)
+                results = handler(self, op, [env[x] for x in op.operands])
+            for key, value in zip(op.results, results):
+                env[key] = value
+        return "", [], block.ops[-1] if block.ops else None  # type: ignore[return-value]
+
+    def pure_block(self, block: Block, env: dict[str, Any]) -> list[Any]:
+        """The results of a block that has no effects."""
+        effects, outer = self.effects, self.env
+        self.effects = []
+        _, values, op = self.block(block, env)
+        if self.effects:
+            raise NotProved("a store in a function of elements", op)
+        self.effects, self.env = effects, outer
+        return values
+
+    # --- services
+
+    def unset(self, element: str) -> Term:
+        """A value that nobody has set. The source's may be chosen as it suits: 0; that of the other side may be anything."""
+        t = self.terms
+        if self.side == 0:
+            return zero(t, element)
+        made = t.fresh("unset", element)
+        return t.integer_of(made) if is_integer(element) else made
+
+    def shared_term(self, change, x: Tensor, shape: tuple[int, ...]) -> Term:
+        """A tensor in another shape; a big one as a function that is applied, so that it is not copied for each index."""
+        t = self.terms
+        if larger_than(x.term, BIG):
+            at = [t.fresh("idxf", "int", 0, n - 1) for n in x.shape]
+            function = t.node("tensor", x.shape, (t.lam(
+                t.substitute(argument(t, x), {symbol_of(t.index(d, n)): t.integer_of(a) for d, (n, a) in enumerate(zip(x.shape, at)) if n > 1}),
+                [a if n > 1 else None for a, n in zip(at, x.shape)],
+            ),), "lam")  # fmt: skip
+            made = t.node("at", x.shape, (function, *(t.index(d, n) for d, n in enumerate(x.shape))), x.element)
+            term = t.integer_of(made) if is_integer(x.element) else made
+            return change(t, term, x.shape, shape)
+        return change(t, x.term, x.shape, shape)
+
+    # --- versions of memory
+
+    def version(self, base: Term) -> Term:
+        """Which stores come before a load through `base`."""
+        name = reached(base)
+        path, loops_ = [], []
+        for frame in self.frames:
+            if name == UNKNOWN or self.strict:
+                seen = tuple(sorted(frame.counts.items()))
+            else:
+                seen = tuple((k, frame.counts[k]) for k in (name, UNKNOWN) if frame.counts.get(k))
+            inside = frame.loop is not None and (
+                name in frame.known or UNKNOWN in frame.known or (name == UNKNOWN or self.strict) and frame.known
+            )
+            if seen or inside:
+                path.append((frame.name, seen))
+            if inside:
+                loops_.append(self.terms.integer_of(frame.loop))
+        while path and not path[-1][1] and len(path) > len(loops_):
+            path.pop()
+        return self.terms.node("version", tuple(path), loops_, "version")
+
+    def stored(self, base: Term) -> None:
+        """A store through `base` has happened. Raises: StoresTo where the loop around it did not know."""
+        name = reached(base)
+        for frame in self.frames:
+            if frame.loop is not None and name not in frame.known:
+                raise StoresTo(name, frame)
+        frame = self.frames[-1]
+        frame.counts[name] = frame.counts.get(name, 0) + 1
+
+    def inside(self) -> tuple[tuple[Term, Term], ...]:
+        """The loops around what is done now."""
+        return tuple((f.loop, f.trips) for f in self.frames if isinstance(f, LoopFrame) and f.loop is not None)
+
+
+@dataclass
+class LoopFrame(Frame):
+    trips: Term | None = None
+
+
+def copy_of(frame: Frame) -> Frame:
+    again = copy(frame)
+    again.counts = dict(frame.counts)
+    return again
+
+
+def reached(base: Term) -> str:
+    return base.data[0] if base.op == "argument" else UNKNOWN
+
+
+def zero(t: Terms, element: str) -> Term:
+    """0 of a type, as a constant of a module has it."""
+    if element == "i1":
+        return t.false
+    if is_integer(element):
+        return t.integer(0)
+    if element == "ptr":
+        return t.pointer(t.node("null", (), (), "ptr"), t.integer(0))
+    return t.node("float", "0.000000e+00", (), element)
+
+
+def larger_than(term: Term, most: int) -> bool:
+    """Whether a term has more than `most` nodes."""
+    seen, todo = {term}, [term]
+    while todo:
+        for x in todo.pop().args:
+            if x not in seen:
+                seen.add(x)
+                todo.append(x)
+        if len(seen) > most:
+            return True
+    return False
+
+
+# --- control flow
+
+
+@control("scf.if")
+def _if(m: Machine, op: Op, env: dict[str, Any]) -> list[Any]:
+    t = m.terms
+    condition = m.decided(env[op.condition].term)
+    if condition is t.true or condition is t.false:
+        which = 0 if condition is t.true else 1
+        if which >= len(op.regions):
+            return []
+        return m.region(op.regions[which], env)[1]
+    effects, shared, frames = m.effects, m.shared, m.frames
+    ways, values, memories, counts = [], [], [], []
+    for which in (0, 1):
+        m.effects, m.shared = [], shared.copied()
+        m.frames = [*map(copy_of, frames), Frame(name=f"way {which}")]
+        m.conditions.append(condition if which == 0 else t.no(condition))
+        values.append(m.region(op.regions[which], dict(env))[1] if which < len(op.regions) else [])
+        m.conditions.pop()
+        ways.append(m.effects)
+        memories.append(m.shared)
+        counts.append(m.frames[-1].counts)
+    m.effects, m.frames = effects, frames
+    m.shared = memories[0].merged(memories[1], condition, op)
+    for name in sorted({*counts[0], *counts[1]}):
+        m.frames[-1].counts[name] = m.frames[-1].counts.get(name, 0) + 1
+    m.branch(condition, ways)
+    m.terms.at = op
+    return [chosen(m, condition, a, b, op) for a, b in zip(*values)]
+
+
+def chosen(m: Machine, condition: Term, a: Any, b: Any, op: Op) -> Any:
+    """What is one value or another by a condition."""
+    if a is b or a == b:
+        return a
+    if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
+        raise NotProved("a branch that gives what is no tensor", op)
+    t = m.terms
+    if is_integer(a.element):
+        w = bits(a.element)
+        term = t.reduced(t.select(condition, t.value(a.term, w), t.value(b.term, w)), w)
+    else:
+        term = t.select(condition, a.term, b.term)
+    return Tensor(term, a.shape, a.element, a.pointee)
+
+
+@control("tt.call")
+def _call(m: Machine, op: Op, env: dict[str, Any]) -> list[Any]:
+    """A function that is not inlined. Both sides may have one where the other has its body."""
+    function = m.module.functions.get(op.callee)
+    if function is None or m.calls >= MOST_CALLS:
+        raise NotProved("a call of what is not known", op)
+    m.calls += 1
+    _, values = m.region(function.region, {name: env[x] for (name, _), x in zip(function.arguments, op.operands)})
+    m.calls -= 1
+    return values
