@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from gluonize.decide.choices.chosen import Choices
 from gluonize.diagnostics import Diagnostic
 from gluonize.read.files.style import CodeStyle
-from gluonize.read.launches.derive.table import Derivation
+from gluonize.read.launches.table import Derivation
 from gluonize.read.spec.launch import LaunchSpec, RefusedLaunch
 from gluonize.rules.choices import BY_NAME, CHOICES
 

@@ -5,10 +5,13 @@ import json
 import pytest
 
 from gluonize.product.cli.edge import run
-from gluonize.product.project.launches.judge import WrittenText, asked_launches, bound_launches, findings, host_launches
+from gluonize.product.project.launches.judge import WrittenText, findings, host_launches
 from gluonize.read.launches.bound.binding import BoundConfig, BoundValue, LaunchBinding
+from gluonize.read.launches.bound.completed import asked_launches, bound_launches
 from gluonize.read.launches.bound.launches import launch_bindings
+from gluonize.read.launches.derivation import derive_kernel
 from gluonize.read.spec.launch import LaunchSpec, compiled_as
+from gluonize.trace.acceptance import FrontEndJudge
 
 HEAD = "import torch\nimport triton\nimport triton.language as tl\nraise SystemExit\n"
 KERNEL = """
@@ -208,3 +211,55 @@ class F(torch.autograd.Function):
 """
     (found,) = read(tmp_path, host)
     assert found.arguments["x_ptr"].kind == "*" and found.arguments["n"].number is None
+
+
+MANY = """
+def run(x, out):
+    k[(1,)](x, torch.empty_like(x, dtype=out), x.numel(), BLOCK=64)
+
+def test_k():
+    x = torch.ones(1000, dtype=torch.bfloat16)
+    run(x, torch.float16)
+    run(x, torch.float32)
+    run(torch.ones(1024, dtype=torch.bfloat16), torch.float32)
+    run(torch.ones(1040, dtype=torch.bfloat16), torch.float32)
+"""
+
+
+def derived(tmp_path, host, kernel=KERNEL, settings=None):
+    path = tmp_path / "m.py"
+    path.write_text(HEAD + kernel + host)
+    return derive_kernel(str(path), "k", lambda loaded: FrontEndJudge(loaded, "gfx942"), settings=settings or {})
+
+
+def test_each_launch_of_host_code_is_translated_for_once_as_triton_specializes(tmp_path):
+    found = derived(tmp_path, MANY)
+    kinds = [(s.signature["x_ptr"], s.signature["y_ptr"], s.attrs.get("n", "")) for s in found.launches]
+    assert sorted(kinds) == [("*bf16", "*fp16", ""), ("*bf16", "*fp32", ""), ("*bf16", "*fp32", "D")]
+    assert [spec.values["n"] for spec in found.launches if spec.attrs.get("n")] == [1024]
+    assert len(found.bindings) == 4
+
+
+def test_what_is_set_beats_the_launches_of_host_code(tmp_path):
+    found = derived(tmp_path, MANY, settings={"y_ptr": "bf16"})
+    assert {spec.signature["y_ptr"] for spec in found.launches} == {"*bf16"}
+
+
+def test_heuristics_answer_for_the_numbers_of_each_launch(tmp_path):
+    kernel = KERNEL.replace(
+        "@triton.jit", '@triton.heuristics({"EVEN": lambda a: a["n"] % a["BLOCK"] == 0})\n@triton.jit'
+    )
+    kernel = kernel.replace("BLOCK: tl.constexpr", "BLOCK: tl.constexpr, EVEN: tl.constexpr")
+    found = derived(tmp_path, MANY, kernel)
+    assert {(s.values["n"], s.constexprs["EVEN"]) for s in found.launches} == {
+        (1000, False),
+        (1024, True),
+        (1040, False),
+    }
+
+
+def test_more_launches_of_host_code_than_are_translated_for_are_said(tmp_path):
+    calls = "".join(f"    k[(1,)](x, x, 8, BLOCK={2**i})\n" for i in range(12))
+    found = derived(tmp_path, f"\ndef run(x):\n{calls}")
+    assert len(found.launches) == 9
+    assert "3 more launches in host code were not translated for; they may be served all the same" in found.notes

@@ -12,10 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import triton
 import triton.language as tl
 from triton.runtime.jit import JITCallable
 
 from gluonize.diagnostics import TranslationError
+from gluonize.read.evaluate.host_objects import UserFunction
 from gluonize.read.evaluate.spec_values import encode_value
 from gluonize.read.kernels.load import load_kernel
 from gluonize.read.launches.bound.binding import BoundConfig, BoundValue, LaunchBinding
@@ -24,7 +26,8 @@ from gluonize.read.launches.derive.host.callers import history_of
 from gluonize.read.launches.derive.host.model import Model, has_model
 from gluonize.read.launches.derive.host.run import History, HostRun, HostState
 from gluonize.read.launches.derive.host.sites import Site, find_applications, find_calls, find_every_site
-from gluonize.read.launches.derive.proposal.guess import has_form
+from gluonize.read.launches.derive.proposal.guess import Guess, has_form
+from gluonize.read.launches.derive.proposal.known_values import known_values
 from gluonize.read.launches.derive.proposal.propose import DEFAULT_OPTIONS
 from gluonize.read.launches.derive.supposed import SUPPOSITIONS, Supposition, supposed_now, supposing
 from gluonize.read.spec.launch import AMD_OPTIONS, type_problem
@@ -49,16 +52,17 @@ def launch_bindings(source: str, kernels: Sequence[str], search_path: Sequence[s
 
 def _of_kernel(source: str, kernel: str, search_path: Sequence[str]) -> Iterator[LaunchBinding]:
     loaded = load_kernel(source, kernel, globals={}, search_path=list(search_path))
-    if loaded.node is None or loaded.program is None or loaded.fn.is_gluon():
-        return
-    home = loaded.program.import_known(loaded.module)
-    sites = list(itertools.islice(find_every_site(loaded.program, home, loaded.node), _SITES))
-    for call in _unread_launches(home.body, loaded.node, {id(site.call) for site in sites}):
+    if loaded.node is not None and loaded.program is not None and not loaded.fn.is_gluon():
+        yield from bindings_of(gather_evidence(source, kernel, loaded, {}))
+
+
+def bindings_of(evidence: Evidence) -> Iterator[LaunchBinding]:
+    """The launches of one kernel."""
+    kernel, home, node = evidence.name, evidence.home, evidence.node
+    sites = list(itertools.islice(find_every_site(evidence.program, home, node), _SITES))
+    for call in _unread_launches(home.body, node, {id(site.call) for site in sites}):
         problem = f"`{_short(ast.unparse(call.func.value))}` is a kernel in a way that is not read"
         yield LaunchBinding(kernel, home.path, call.lineno, problem=problem, problem_line=call.lineno)
-    if not sites:
-        return
-    evidence = gather_evidence(source, kernel, loaded, {}, all_configs=True)
     callers = _Callers(evidence)
     for site in sites:
         yield from _Reader(evidence, site, callers).bindings()
@@ -184,18 +188,39 @@ class _Reader:
         if way.parameters:
             shown = ", ".join(f"{n} = {getattr(v, 'dotted', repr(v))}" for n, v in way.parameters)
             caller = f"{caller} with {shown}".strip()
-        return self.blank(caller=caller, arguments=arguments, options=options, configs=self.configs())
+        every: list[triton.Config | None] = [*self.evidence.every_config] or [None]
+        configs = tuple(self.config(config, states) for config in every)
+        values, grid = _held(arguments, states)
+        return self.blank(
+            caller=caller, arguments=arguments, options=options, configs=configs, values=values, grid=grid
+        )
 
-    def configs(self) -> tuple[BoundConfig, ...]:
-        out = []
-        for config in self.evidence.configs:
-            constexprs = {n: encode_value(v) for n, v in config.kwargs.items() if has_form(v)}
+    def config(self, config: triton.Config | None, states: list[HostState]) -> BoundConfig:
+        """What a configuration of `triton.autotune` adds, and then the heuristics, whose answers are the same whatever is supposed."""
+        parameters = self.evidence.parameters
+        own = {n: encode_value(v) for n, v in config.kwargs.items() if has_form(v)} if config is not None else {}
+        options: dict[str, Any] = {}
+        if config is not None:
             options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
             options |= {"num_ctas": config.num_ctas} if config.num_ctas != 1 else {}
-            options |= {n: v for n, v in constexprs.items() if n not in self.evidence.parameters and n in AMD_OPTIONS}
-            own = {n: v for n, v in constexprs.items() if n in self.evidence.parameters}
-            out.append(BoundConfig(own, options))
-        return tuple(out)
+            options |= {n: v for n, v in own.items() if n not in parameters and n in AMD_OPTIONS}
+        constexprs = {n: v for n, v in own.items() if n in parameters}
+        arguments = [state.arguments | (config.kwargs if config is not None else {}) for state in states]
+        for name, function in self.evidence.heuristics.items():
+            answers = [self.answer(function, given) for given in arguments]
+            if not any(map(has_model, answers)) and has_form(answers[0]) and all(a == answers[0] for a in answers):
+                constexprs[name] = encode_value(answers[0])
+            for given, answer in zip(arguments, answers):
+                given[name] = answer
+        return BoundConfig(constexprs, options)
+
+    def answer(self, function: Any, arguments: dict[str, Any]) -> Any:
+        """What a heuristic gives; a model of something where it is not known."""
+        if not isinstance(function, UserFunction):
+            return Model("?")
+        evidence = self.evidence
+        run = HostRun(evidence.program, self.site, evidence.uses.pointers)
+        return run.user_call(function, [dict(arguments)], {}, evidence.node, evidence.home, "?")
 
     def bound(self, name: str, param: Any, state: HostState) -> BoundValue:
         """What is known of one argument; of what a configuration or a heuristic gives, nothing here."""
@@ -238,6 +263,14 @@ class _Reader:
                 return BoundValue("constexpr", 1, number=1)
             return BoundValue("i32" if -(2**31) <= value < 2**31 else "i64", None, value % 16 == 0, value)
         return BoundValue("fp32", number=value) if isinstance(value, float) else BoundValue()
+
+
+def _held(arguments: dict[str, BoundValue], states: list[HostState]) -> tuple[dict[str, Any], tuple[int, ...]]:
+    """The numbers and sizes of a launch, and its grid, which are the same whatever is supposed."""
+    guesses = {n: Guess(v.kind, number=v.number) for n, v in arguments.items() if v.kind}
+    (values, grid), *others = [known_values(states[0], state, guesses) for state in states[1:]] or [({}, ())]
+    values = {n: v for n, v in values.items() if all(other.get(n) == v for other, _ in others)}
+    return values, grid if all(found == grid for _, found in others) else ()
 
 
 def _unread_launches(body: Sequence[ast.stmt], kernel: ast.FunctionDef, known: set[int]) -> Iterator[ast.Call]:

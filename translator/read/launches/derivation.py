@@ -1,7 +1,8 @@
-"""The launches of one kernel, and the table that says what was guessed for them."""
+"""The launches of one kernel, those guessed and those that stand in host code, and the table that says what was guessed for them."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -12,6 +13,9 @@ from gluonize.diagnostics import TranslationError
 from gluonize.read.kernels.gluon_kernels import refuse_gluon
 from gluonize.read.kernels.listing import list_kernels, nothing_to_launch
 from gluonize.read.kernels.load import LoadedKernel, load_kernel
+from gluonize.read.launches.bound.binding import LaunchBinding
+from gluonize.read.launches.bound.completed import BoundLaunch, bound_launches
+from gluonize.read.launches.bound.launches import bindings_of
 from gluonize.read.launches.derive.evidence import Evidence, gather_evidence
 from gluonize.read.launches.derive.not_found import not_found
 from gluonize.read.launches.derive.proposal.cover import Covered, covering_launches
@@ -20,7 +24,11 @@ from gluonize.read.launches.derive.proposal.guess import Proposal
 from gluonize.read.launches.derive.proposal.propose import Proposer
 from gluonize.read.launches.derive.proposal.revise import asked
 from gluonize.read.launches.derive.proposal.verdict import Judge
-from gluonize.read.launches.derive.table import Derivation, Row
+from gluonize.read.launches.table import Derivation, Row
+from gluonize.read.spec.launch import LaunchSpec, compiled_as
+
+# Launches of host code that a kernel is translated for beside the guessed ones: each is compiled twice and validated.
+_WRITTEN = 8
 
 Judging = Callable[[LoadedKernel], AbstractContextManager[Judge]]
 
@@ -63,16 +71,38 @@ def derive_kernel(
             notes.append(
                 f"the launch at {site} is refused, and another one was made up: {found.why} (line {found.line})"
             )
+        proposals = [covered[0].proposal, *configured, *(more.proposal for more in covered[1:])]
+        guessed = [proposal.spec(name, source) for proposal in proposals]
+        bindings = tuple(bindings_of(evidence))
+        written, left_out = _written(evidence, bindings, guessed, judge)
+    if left_out:
+        notes.append(f"{left_out} more launches in host code were not translated for; they may be served all the same")
     stem = Path(source).stem if source.endswith(".py") else source
-    proposals = [covered[0].proposal, *configured, *(more.proposal for more in covered[1:])]
-    single = len(proposals) == 1
-    specs = tuple(
-        proposal.spec(f"{stem}/{name}" + ("" if single else f"#{number}"), source)
-        for number, proposal in enumerate(proposals, 1)
-    )
+    specs = [*guessed, *(way.spec for way in written)]
+    numbered = [f"{stem}/{name}" + (f"#{number}" if specs[1:] else "") for number in range(1, len(specs) + 1)]
+    launches = tuple(replace(spec, id=id) for spec, id in zip(specs, numbered))
     rows = tuple(Row(n, g.shown(), g.why, g.confidence) for n, g in covered[0].proposal.arguments.items())
     others = tuple(", ".join(more.differs) for more in covered[1:])
-    return Derivation(name, specs, rows, others, (*evidence.unread, *changed, *notes))
+    return Derivation(name, launches, rows, others, (*evidence.unread, *changed, *notes), bindings)
+
+
+def _written(
+    evidence: Evidence, bindings: tuple[LaunchBinding, ...], guessed: list[LaunchSpec], judge: Judge
+) -> tuple[list[BoundLaunch], int]:
+    """The launches that stand in host code beside those that were guessed, which the front end accepts, and how many more there are.
+    Those come first that differ in more than in what numbers are multiples of."""
+    taken = [any(config is other for other in evidence.configs) for config in evidence.every_config] or [True]
+    chosen = [replace(b, configs=tuple(itertools.compress(b.configs, taken))) for b in bindings]
+    unique: dict[str, BoundLaunch] = {}
+    for way in sorted(bound_launches(chosen, guessed), key=lambda way: not way.differs):
+        is_set = any(name in evidence.settings for name, _ in way.differs)  # what is set beats what is written
+        open_answer = evidence.heuristics.keys() & set(way.unknown)
+        if not is_set and not (open_answer and (way.spec.values or not way.differs)):
+            unique.setdefault(compiled_as(way.spec.as_json()), way)
+    known = {compiled_as(spec.as_json()) for spec in guessed}
+    asked = [way for key, way in unique.items() if key not in known]
+    accepted = [way for way in asked[:_WRITTEN] if judge(way.spec).accepted]
+    return accepted, len(asked[_WRITTEN:])
 
 
 def _configured(evidence: Evidence, first: Covered, judge: Judge) -> tuple[list[Proposal], list[str]]:
