@@ -22,9 +22,9 @@ def k(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
 """
 
 
-def read(tmp_path, host, kernel=KERNEL):
+def read(tmp_path, host, kernel=KERNEL, head=HEAD):
     path = tmp_path / "m.py"
-    path.write_text(HEAD + kernel + host)
+    path.write_text(head + kernel + host)
     return launch_bindings(str(path), ["k"])
 
 
@@ -263,3 +263,75 @@ def test_more_launches_of_host_code_than_are_translated_for_are_said(tmp_path):
     found = derived(tmp_path, f"\ndef run(x):\n{calls}")
     assert len(found.launches) == 9
     assert "3 more launches in host code were not translated for; they may be served all the same" in found.notes
+
+
+def test_each_item_of_a_loop_around_a_call_is_a_way(tmp_path):
+    host = """
+def run(x):
+    k[(1,)](x, torch.empty_like(x), x.numel(), BLOCK=64)
+
+if __name__ == "__main__":
+    for dtype in [torch.float16, torch.bfloat16]:
+        for n in (1000, 1024):
+            run(torch.ones(n, dtype=dtype))
+"""
+    found = read(tmp_path, host)
+    held = {(b.arguments["x_ptr"].kind, b.arguments["n"].number) for b in found}
+    assert held == {("*fp16", 1000), ("*fp16", 1024), ("*bf16", 1000)}
+    assert found[0].caller.endswith("with dtype = torch.float16, n = 1000")
+
+
+def test_tests_that_stand_beside_a_file_launch_its_kernels(tmp_path):
+    (tmp_path / "tests").mkdir()
+    for name in ("m", "other"):
+        call = f"from {name} import run\ndef test_run():\n    run(torch.ones(8, dtype=torch.float16))\n"
+        (tmp_path / "tests" / f"test_{name}.py").write_text(f"import torch\n{call}")
+    found = read(tmp_path, "\ndef run(x):\n    k[(1,)](x, x, 8, BLOCK=64)\n")
+    assert [(b.arguments["x_ptr"].kind, b.caller) for b in found] == [("*fp16", "called from test_m.py:4")]
+
+
+def test_a_type_looked_up_in_a_dict_is_known_where_that_of_the_tensor_is(tmp_path):
+    kernel = KERNEL.replace("BLOCK:", "OUT: tl.constexpr, BLOCK:")
+    host = """
+def run(x):
+    y = torch.empty_like(x)
+    k[(1,)](x, y, 8, TYPES[y.dtype], BLOCK=64)
+
+def test_run():
+    run(torch.ones(8, dtype=torch.bfloat16))
+"""
+    types = "TYPES = {torch.float16: tl.float16, torch.bfloat16: tl.bfloat16}\n"
+    (found,) = read(tmp_path, host, kernel, HEAD.replace("raise", types + "raise"))
+    assert found.arguments["OUT"].value == {"$dtype": "bf16"}
+    (direct,) = read(tmp_path, host.replace("TYPES[y.dtype]", "y.dtype"), kernel)
+    assert direct.arguments["OUT"].value == {"$torch": "bfloat16"}
+
+
+AUTOGRAD = """
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        flat = x.reshape(-1, x.shape[-1])
+        ctx.save_for_backward(flat)
+        return torch.empty_like(x, dtype=torch.float32)
+
+    @staticmethod
+    def backward(ctx, dy):
+        (x,) = ctx.saved_tensors
+        k[(1,)](x, dy, x.stride(0), BLOCK=64)
+
+f = F.apply
+f(torch.ones(2, 3, 40, dtype=torch.float16))
+"""
+
+
+def test_autograd_tells_the_backward_what_the_forward_had_and_returned(tmp_path):
+    (found,) = read(tmp_path, AUTOGRAD)
+    assert known(found) == {"x_ptr": "*fp16", "y_ptr": "*fp32", "n": "i32", "BLOCK": 64}
+    assert found.arguments["n"].number == 40
+    assert found.values["x_ptr"]["tensor"]["shape"] == [6, 40]
+
+
+def test_calls_that_disagree_tell_the_backward_no_type(tmp_path):
+    (found,) = read(tmp_path, AUTOGRAD + "f(torch.ones(2, 3, 40, dtype=torch.bfloat16))\n")
+    assert found.arguments["x_ptr"].kind == "*" and found.arguments["y_ptr"].kind == "*fp32"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,7 +23,8 @@ from gluonize.read.kernels.load import load_kernel
 from gluonize.read.launches.bound.binding import BoundConfig, BoundValue, LaunchBinding
 from gluonize.read.launches.derive.evidence import Evidence, gather_evidence
 from gluonize.read.launches.derive.host.callers import history_of
-from gluonize.read.launches.derive.host.model import Model, has_model
+from gluonize.read.launches.derive.host.model import Dtype, Model, has_model
+from gluonize.read.launches.derive.host.parametrized import parametrized
 from gluonize.read.launches.derive.host.run import History, HostRun, HostState
 from gluonize.read.launches.derive.host.sites import Site, find_applications, find_calls, find_every_site
 from gluonize.read.launches.derive.proposal.guess import Guess, has_form
@@ -31,10 +32,11 @@ from gluonize.read.launches.derive.proposal.known_values import known_values
 from gluonize.read.launches.derive.proposal.propose import DEFAULT_OPTIONS
 from gluonize.read.launches.derive.supposed import SUPPOSITIONS, Supposition, supposed_now, supposing
 from gluonize.read.spec.launch import AMD_OPTIONS, type_problem
-from gluonize.read.unresolved import NoValue
 
 # Launch sites of one kernel that are looked at, ways in which one is reached, and callers of callers.
 _SITES, _WAYS, _LEVELS = 16, 8, 3
+# Ways with the items of loops on them: as many as a loop over a few sizes has for each of a few types.
+_TURNS = 12
 # Functions of which callers are looked for, in all files of a package, for one kernel; and callers of each.
 _SEARCHED, _CALLERS = 6, 4
 
@@ -71,10 +73,12 @@ def bindings_of(evidence: Evidence) -> Iterator[LaunchBinding]:
 @dataclass(frozen=True)
 class _Way:
     """How a launch is reached: the launch, the call of the function around it, and so on outwards; parameters: those that a test gives
-    the outermost function."""
+    the outermost function; picked: of each loop around, the item by its number; shown: these items."""
 
     calls: tuple[Site, ...]
     parameters: tuple[tuple[str, Any], ...] = ()
+    picked: Mapping[ast.For, int] = field(default_factory=dict)
+    shown: tuple[tuple[str, Any], ...] = ()
 
 
 @dataclass
@@ -100,7 +104,7 @@ class _Reader:
         if problem := self.unread():
             yield problem
             return
-        ways = list(itertools.islice(_ways(self.callers, (self.site,)), _WAYS))
+        ways = self.ways()
         reached = [(way, states) for way in ways if (states := self.states(way)) and not states[0].contradicts]
         if not reached:
             way = _Way((self.site,))
@@ -125,27 +129,45 @@ class _Reader:
                 return []
         return out
 
-    def state(self, way: _Way) -> HostState | None:
+    def ways(self) -> list[_Way]:
+        """The ways to the launch: each with the first items of the loops on it, before any with other items."""
+        turns = [list(self.turns(way)) for way in itertools.islice(_ways(self.callers, (self.site,)), _WAYS)]
+        in_turn = (way for row in itertools.zip_longest(*turns) for way in row if way is not None)
+        return list(itertools.islice(in_turn, _TURNS))
+
+    def turns(self, way: _Way) -> Iterator[_Way]:
+        """A way with the first item of each loop on it, and then with each other item of one of them, of all loops in turn."""
+        loops: dict[ast.For, list] = {}
+        self.state(way, loops)
+        first = dict.fromkeys(loops, 0)
+        numbers = range(1, min(max(map(len, loops.values()), default=0), _WAYS))
+        others = (first | {loop: n} for n in numbers for loop, items in loops.items() if n < len(items))
+        for picked in (first, *others):
+            shown = tuple((ast.unparse(loop.target), loops[loop][number]) for loop, number in picked.items())
+            yield replace(way, picked=picked, shown=shown)
+
+    def state(self, way: _Way, loops: dict[ast.For, list] | None = None) -> HostState | None:
+        """The state at the launch; None where it is not reached. loops: takes the loops on the way."""
         passed = dict(way.parameters)
         state: HostState | None = None
         for call in reversed(way.calls):
             run = _CalledRun(
-                self.evidence.program, call, self.evidence.uses.pointers, history=self.history(call), passed=passed
-            )
+                self.evidence.program, call, self.evidence.uses.pointers, history=self.history(call), passed=passed,
+                picked=way.picked, loops={} if loops is None else loops,
+            )  # fmt: skip
             if (state := run.run()) is None:
                 return None
             passed = state.arguments
         return state
 
     def history(self, call: Site) -> History:
-        """What autograd keeps for a function; what callers pass is known better here."""
+        """What autograd keeps for a function, and hands it; what callers pass to others is known better here."""
         if not call.functions or call.functions[0].name != "backward":
             return History()
         # The tensors in it take the sizes that are supposed, so that each supposition has its own.
         key = id(call), supposed_now()
         if key not in self.histories:
-            found = history_of(self.evidence.program, call, self.evidence.uses.pointers)
-            self.histories[key] = replace(found, passed={})
+            self.histories[key] = history_of(self.evidence.program, call, self.evidence.uses.pointers)
         return self.histories[key]
 
     def unread(self) -> LaunchBinding | None:
@@ -185,8 +207,8 @@ class _Reader:
         caller = ""
         if len(way.calls) > 1:
             caller = f"called from {way.calls[-1].place(self.evidence.loaded.path)}"
-        if way.parameters:
-            shown = ", ".join(f"{n} = {getattr(v, 'dotted', repr(v))}" for n, v in way.parameters)
+        if told := (*way.parameters, *way.shown):
+            shown = ", ".join(f"{n} = {getattr(v, 'dotted', repr(v))}" for n, v in told if not has_model(v))
             caller = f"{caller} with {shown}".strip()
         every: list[triton.Config | None] = [*self.evidence.every_config] or [None]
         configs = tuple(self.config(config, states) for config in every)
@@ -246,12 +268,12 @@ class _Reader:
         if param.is_constexpr:
             if isinstance(value, Model):
                 value = value.number if not value.is_tensor else value
+            elif isinstance(value, Dtype):
+                value = value.known or value
             known = value is not None and not has_model(value) and has_form(value)
             return BoundValue("constexpr", encode_value(value)) if known else BoundValue()
         if isinstance(value, Model) and (value.is_tensor or name in self.evidence.uses.pointers):
-            element, _ = value.shown()
-            told = element and value.root().confidence == "read"
-            return BoundValue(f"*{element}" if told else "*", divisible=True if told else None)
+            return BoundValue(f"*{value.told}", divisible=True if value.told else None)
         if isinstance(value, Model):
             if value.number is None:
                 return BoundValue("fp32") if value.scalar == "float" else BoundValue()
@@ -331,23 +353,7 @@ def _ways(callers: _Callers, calls: tuple[Site, ...]) -> Iterator[_Way]:
             found = True
             yield from _ways(callers, (*calls, caller))
     if not found:
-        for parameters in _test_parameters(callers.evidence, site):
-            yield _Way(calls, parameters)
-
-
-def _test_parameters(evidence: Evidence, site: Site) -> list[tuple[tuple[str, Any], ...]]:
-    """What `pytest.mark.parametrize` gives the outermost function; one empty choice where nothing does."""
-    choices: list[list[tuple[tuple[str, Any], ...]]] = []
-    for decorator in site.functions[0].decorator_list if site.functions else ():
-        if not isinstance(decorator, ast.Call) or len(decorator.args) < 2:
-            continue
-        if ast.unparse(decorator.func).rpartition(".")[2] != "parametrize":
-            continue
-        try:
-            names, values = (evidence.program.evaluate(arg, site.scopes[0]) for arg in decorator.args[:2])
-            listed = [n.strip() for n in names.split(",")] if isinstance(names, str) else list(names)
-            rows = [(value,) if len(listed) == 1 and isinstance(names, str) else tuple(value) for value in values]
-        except (*NoValue, TypeError):
-            continue
-        choices.append([tuple(zip(listed, row)) for row in rows])
-    return [tuple(itertools.chain(*rows)) for rows in itertools.islice(itertools.product(*choices), _WAYS)]
+        function = site.functions[0] if site.functions else None
+        rows = parametrized(callers.evidence.program, function, site.scopes[0]) if function is not None else []
+        for row in rows or [{}]:
+            yield _Way(calls, tuple(row.items()))
