@@ -335,3 +335,25 @@ def test_autograd_tells_the_backward_what_the_forward_had_and_returned(tmp_path)
 def test_calls_that_disagree_tell_the_backward_no_type(tmp_path):
     (found,) = read(tmp_path, AUTOGRAD + "f(torch.ones(2, 3, 40, dtype=torch.bfloat16))\n")
     assert found.arguments["x_ptr"].kind == "*" and found.arguments["y_ptr"].kind == "*fp32"
+
+
+def test_a_descriptor_is_bound_with_its_tile(tmp_path):
+    kernel = """
+@triton.jit
+def k(d, BLOCK: tl.constexpr):
+    d.store([0, 0], d.load([0, 0]) * 2)
+"""
+    host = """
+def run(x, block):
+    k[(1,)](TensorDescriptor(x, x.shape, x.stride(), [16, block]), BLOCK=block)
+
+def test_run():
+    run(torch.ones(32, 64, dtype=torch.bfloat16), 64)
+"""
+    head = HEAD.replace("raise", "from triton.tools.tensor_descriptor import TensorDescriptor\nraise")
+    (found,) = read(tmp_path, host, kernel, head)
+    assert known(found) == {"d": "tensordesc<bf16[16, 64]>", "BLOCK": 64}
+    served = LaunchSpec("k", "k", "m.py", {"d": "tensordesc<fp16[16, 64]>", "BLOCK": "constexpr"}, {"BLOCK": 64})
+    (way,) = bound_launches([found], [served])
+    assert way.spec.signature["d"] == "tensordesc<bf16[16, 64]>"
+    assert way.differs == (("d", "d is tensordesc<bf16[16, 64]> there"),)

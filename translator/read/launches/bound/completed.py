@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gluonize.read.launches.bound.binding import BoundConfig, BoundValue, LaunchBinding
+from gluonize.read.spec.descriptors import descriptor_type
 from gluonize.read.spec.launch import LaunchSpec, compiled_as
 
 _NO_CONFIG = BoundConfig()
@@ -56,7 +57,9 @@ def _completed(binding: LaunchBinding, config: BoundConfig, base: LaunchSpec) ->
         if not value.kind or value.kind == "*" and isinstance(was, str) and was.startswith(("*", "tensordesc")):
             unknown.append(name)
             continue
-        if isinstance(was, str) and was.startswith("tensordesc"):
+        if (known := descriptor_type(value.kind)) is not None and descriptor_type(was) == known:
+            continue
+        if isinstance(was, str) and was.startswith("tensordesc") and known is None:
             element = was.partition("<")[2].partition("[")[0]
             if value.kind.startswith("*") and value.kind[1:] != element:
                 differs.append((name, f"{name} is of {value.kind[1:]} there"))

@@ -23,7 +23,7 @@ from gluonize.read.kernels.load import load_kernel
 from gluonize.read.launches.bound.binding import BoundConfig, BoundValue, LaunchBinding
 from gluonize.read.launches.derive.evidence import Evidence, gather_evidence
 from gluonize.read.launches.derive.host.callers import history_of
-from gluonize.read.launches.derive.host.model import Dtype, Model, has_model
+from gluonize.read.launches.derive.host.model import Descriptor, Dtype, Model, as_number, has_model
 from gluonize.read.launches.derive.host.parametrized import parametrized
 from gluonize.read.launches.derive.host.run import History, HostRun, HostState
 from gluonize.read.launches.derive.host.sites import Site, find_applications, find_calls, find_every_site
@@ -31,6 +31,7 @@ from gluonize.read.launches.derive.proposal.guess import Guess, has_form
 from gluonize.read.launches.derive.proposal.known_values import known_values
 from gluonize.read.launches.derive.proposal.propose import DEFAULT_OPTIONS
 from gluonize.read.launches.derive.supposed import SUPPOSITIONS, Supposition, supposed_now, supposing
+from gluonize.read.spec.descriptors import DescriptorType
 from gluonize.read.spec.launch import AMD_OPTIONS, type_problem
 
 # Launch sites of one kernel that are looked at, ways in which one is reached, and callers of callers.
@@ -272,6 +273,8 @@ class _Reader:
                 value = value.known or value
             known = value is not None and not has_model(value) and has_form(value)
             return BoundValue("constexpr", encode_value(value)) if known else BoundValue()
+        if isinstance(value, Descriptor):
+            return self.descriptor(value)
         if isinstance(value, Model) and (value.is_tensor or name in self.evidence.uses.pointers):
             return BoundValue(f"*{value.told}", divisible=True if value.told else None)
         if isinstance(value, Model):
@@ -285,6 +288,14 @@ class _Reader:
                 return BoundValue("constexpr", 1, number=1)
             return BoundValue("i32" if -(2**31) <= value < 2**31 else "i64", None, value % 16 == 0, value)
         return BoundValue("fp32", number=value) if isinstance(value, float) else BoundValue()
+
+    def descriptor(self, made: Descriptor) -> BoundValue:
+        """The type of a descriptor; that of its elements alone where its tile is not known, or a configuration sets it."""
+        sizes = [as_number(size) for size in made.tile] if isinstance(made.tile, (list, tuple)) else []
+        is_set = any(config.pre_hook is not None for config in self.evidence.every_config)
+        if made.owner.told and sizes and all(type(size) is int for size in sizes) and not is_set:
+            return BoundValue(DescriptorType(made.owner.told, tuple(sizes)).text)
+        return BoundValue(f"*{made.owner.told}")
 
 
 def _held(arguments: dict[str, BoundValue], states: list[HostState]) -> tuple[dict[str, Any], tuple[int, ...]]:
