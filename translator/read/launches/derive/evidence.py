@@ -28,7 +28,8 @@ from gluonize.read.names.scope import Scope
 @dataclass(frozen=True)
 class Evidence:
     """One kernel: `parameters` by name as Triton has them, its launches in host code, the configurations to translate for, all of its
-    configurations and its heuristics, and what it does with each argument. `unread`: what the decorators say that could not be read; `fp8`: the target's type of that size.
+    configurations and its heuristics, and what it does with each argument. `unread`: what the decorators say that could not be read;
+    `fp8`: the target's type of that size.
     """
 
     source: str
