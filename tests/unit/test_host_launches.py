@@ -357,3 +357,16 @@ def test_run():
     (way,) = bound_launches([found], [served])
     assert way.spec.signature["d"] == "tensordesc<bf16[16, 64]>"
     assert way.differs == (("d", "d is tensordesc<bf16[16, 64]> there"),)
+
+
+def test_a_guess_is_not_needed_beside_a_launch_that_goes_the_same_way(tmp_path):
+    kernel = KERNEL.replace("BLOCK:", "FLAG: tl.constexpr, BLOCK:").replace(
+        "tl.store", "n = n - 1 if FLAG else n\n    tl.store"
+    )
+    one = "\ndef run(x, flag=False):\n    k[(1,)](x, torch.empty_like(x), 64, flag, BLOCK=64)\n"
+    call = "    run(torch.ones(64, dtype=torch.{}), {})\n"
+    flags = lambda found: [(s.signature["x_ptr"], s.constexprs["FLAG"]) for s in found.launches]  # noqa: E731
+    first = f"{one}\ndef test_k():\n{call.format('float32', False)}"
+    assert flags(derived(tmp_path, first, kernel)) == [("*fp32", False), ("*fp32", True)]
+    both = derived(tmp_path, first + call.format("float16", True), kernel)
+    assert flags(both) == [("*fp32", False), ("*fp16", True)] and not both.others

@@ -23,7 +23,7 @@ from gluonize.read.launches.derive.proposal.described_tensors import described
 from gluonize.read.launches.derive.proposal.guess import Proposal
 from gluonize.read.launches.derive.proposal.propose import Proposer
 from gluonize.read.launches.derive.proposal.revise import asked
-from gluonize.read.launches.derive.proposal.verdict import Judge
+from gluonize.read.launches.derive.proposal.verdict import Branch, Judge
 from gluonize.read.launches.table import Derivation, Row
 from gluonize.read.spec.launch import LaunchSpec, compiled_as
 
@@ -74,23 +74,26 @@ def derive_kernel(
         proposals = [covered[0].proposal, *configured, *(more.proposal for more in covered[1:])]
         guessed = [proposal.spec(name, source) for proposal in proposals]
         bindings = tuple(bindings_of(evidence))
-        written, left_out = _written(evidence, bindings, guessed, judge)
+        written, branches, left_out = _written(evidence, bindings, guessed, 1 + len(configured), judge)
     if left_out:
         notes.append(f"{left_out} more launches in host code were not translated for; they may be served all the same")
     stem = Path(source).stem if source.endswith(".py") else source
-    specs = [*guessed, *(way.spec for way in written)]
+    # A guess that only goes where a launch of host code goes is not needed beside it.
+    further = [more for more in covered[1:] if more.branches - covered[0].branches - branches]
+    specs = [*guessed[: 1 + len(configured)], *(more.proposal.spec(name, source) for more in further), *written]
     numbered = [f"{stem}/{name}" + (f"#{number}" if specs[1:] else "") for number in range(1, len(specs) + 1)]
     launches = tuple(replace(spec, id=id) for spec, id in zip(specs, numbered))
     rows = tuple(Row(n, g.shown(), g.why, g.confidence) for n, g in covered[0].proposal.arguments.items())
-    others = tuple(", ".join(more.differs) for more in covered[1:])
+    others = tuple(", ".join(more.differs) for more in further)
     return Derivation(name, launches, rows, others, (*evidence.unread, *changed, *notes), bindings)
 
 
 def _written(
-    evidence: Evidence, bindings: tuple[LaunchBinding, ...], guessed: list[LaunchSpec], judge: Judge
-) -> tuple[list[BoundLaunch], int]:
-    """The launches that stand in host code beside those that were guessed, which the front end accepts, and how many more there are.
-    Those come first that differ in more than in what numbers are multiples of."""
+    evidence: Evidence, bindings: tuple[LaunchBinding, ...], guessed: list[LaunchSpec], kept: int, judge: Judge
+) -> tuple[list[LaunchSpec], frozenset[Branch], int]:
+    """The launches that stand in host code beside the first `kept` of those that were guessed, which the front end accepts, with the
+    branches that they go into, and how many more there are. Those come first that differ in more than in what numbers are multiples of.
+    """
     taken = [any(config is other for other in evidence.configs) for config in evidence.every_config] or [True]
     chosen = [replace(b, configs=tuple(itertools.compress(b.configs, taken))) for b in bindings]
     unique: dict[str, BoundLaunch] = {}
@@ -99,10 +102,12 @@ def _written(
         open_answer = evidence.heuristics.keys() & set(way.unknown)
         if not is_set and not (open_answer and (way.spec.values or not way.differs)):
             unique.setdefault(compiled_as(way.spec.as_json()), way)
-    known = {compiled_as(spec.as_json()) for spec in guessed}
+    known = {compiled_as(spec.as_json()) for spec in guessed[:kept]}
     asked = [way for key, way in unique.items() if key not in known]
-    accepted = [way for way in asked[:_WRITTEN] if judge(way.spec).accepted]
-    return accepted, len(asked[_WRITTEN:])
+    verdicts = [(way.spec, judge(way.spec)) for way in asked[:_WRITTEN]]
+    accepted = [(spec, verdict.branches) for spec, verdict in verdicts if verdict.accepted]
+    branches = frozenset(branch for _, own in accepted for branch in own)
+    return [spec for spec, _ in accepted], branches, len(asked[_WRITTEN:])
 
 
 def _configured(evidence: Evidence, first: Covered, judge: Judge) -> tuple[list[Proposal], list[str]]:
