@@ -370,3 +370,24 @@ def test_a_guess_is_not_needed_beside_a_launch_that_goes_the_same_way(tmp_path):
     assert flags(derived(tmp_path, first, kernel)) == [("*fp32", False), ("*fp32", True)]
     both = derived(tmp_path, first + call.format("float16", True), kernel)
     assert flags(both) == [("*fp32", False), ("*fp16", True)] and not both.others
+
+
+def test_the_first_launch_is_one_of_host_code_not_one_of_parts_of_several(tmp_path):
+    host = """
+def run(x, out=None):
+    k[(1,)](x, torch.empty_like(x, dtype=out or x.dtype), x.numel(), BLOCK=64)
+
+def test_run():
+    run(torch.ones(1000, dtype=torch.float16))
+    run(torch.ones(1024, dtype=torch.bfloat16), torch.float32)
+"""
+    found = derived(tmp_path, host)
+    kinds = [(s.signature["x_ptr"], s.signature["y_ptr"], s.values["n"]) for s in found.launches]
+    assert kinds == [("*fp16", "*fp16", 1000), ("*bf16", "*fp32", 1024)]
+    assert found.rows[1].value == "*fp16" and "called from" in found.rows[1].why
+
+
+def test_the_addresses_of_the_kernel_tell_the_rank_where_no_caller_does(tmp_path):
+    kernel = KERNEL.replace("tl.load(x_ptr + i", "tl.load(x_ptr + tl.program_id(1) * n + i")
+    (found,) = read(tmp_path, "\ndef run(x):\n    k[(1,)](x, x, x.stride(1), BLOCK=64)\n", kernel)
+    assert found.arguments["n"].kind != "constexpr"

@@ -7,6 +7,7 @@ the launch, several times with other suppositions: what comes out the same each 
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -155,11 +156,18 @@ class _Reader:
             run = _CalledRun(
                 self.evidence.program, call, self.evidence.uses.pointers, history=self.history(call), passed=passed,
                 picked=way.picked, loops={} if loops is None else loops,
+                **(self.of_launch if call is self.site else {}),
             )  # fmt: skip
             if (state := run.run()) is None:
                 return None
             passed = state.arguments
         return state
+
+    @functools.cached_property
+    def of_launch(self) -> dict[str, Any]:
+        """What the kernel tells of the arguments of a launch: the terms of its addresses, and which of them are left out."""
+        by_default = {n for n, p in self.evidence.parameters.items() if p.has_default}
+        return {"terms": self.evidence.terms, "left_out": frozenset(self.told() | by_default)}
 
     def history(self, call: Site) -> History:
         """What autograd keeps for a function, and hands it; what callers pass to others is known better here."""
