@@ -9,10 +9,10 @@ from typing import Any
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.read.inductor.launches import stated_launch
 from gluonize.read.kernels.listing import list_kernels
-from gluonize.read.launches.derive.derivation import derive_kernel, launchable_kernels
+from gluonize.read.launches.derivation import derive_kernel, launchable_kernels
 from gluonize.read.launches.derive.set_options import parse_settings, settings_for
 from gluonize.read.launches.derive.strict import derive_launches
-from gluonize.read.launches.derive.table import Derivation
+from gluonize.read.launches.table import Derivation
 from gluonize.read.spec.launch import AMD_OPTIONS, LaunchSpec
 from gluonize.request import LaunchOutcome, TranslateRequest, with_options
 from gluonize.rules.targets import target as target_row

@@ -11,7 +11,7 @@ from gluonize.decide.choices.chosen import Choices
 from gluonize.diagnostics import Diagnostic
 from gluonize.kept_loops import KeptLoop
 from gluonize.read.files.style import CodeStyle
-from gluonize.read.launches.derive.table import Derivation
+from gluonize.read.launches.table import Derivation
 from gluonize.read.spec.launch import LaunchSpec, RefusedLaunch
 from gluonize.rules.choices import BY_NAME, CHOICES
 

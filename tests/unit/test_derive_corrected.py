@@ -5,7 +5,7 @@ import json
 import pytest
 from translation_of import TWICE_AND_THRICE
 
-from gluonize.read.launches.derive.derivation import derive_kernel
+from gluonize.read.launches.derivation import derive_kernel
 from gluonize.read.launches.derive.set_options import parse_settings, settings_for
 from gluonize.trace.acceptance import FrontEndJudge
 

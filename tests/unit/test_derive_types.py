@@ -3,7 +3,7 @@
 import pytest
 
 from gluonize.diagnostics import TranslationError
-from gluonize.read.launches.derive.derivation import derive_kernel
+from gluonize.read.launches.derivation import derive_kernel
 from gluonize.read.launches.derive.set_options import parse_settings, settings_for
 from gluonize.trace.acceptance import FrontEndJudge
 

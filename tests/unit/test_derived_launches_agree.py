@@ -11,7 +11,7 @@ import pytest
 from translation_of import dedent
 
 from gluonize.read.evaluate.spec_values import decode_value
-from gluonize.read.launches.derive.derivation import derive_kernel
+from gluonize.read.launches.derivation import derive_kernel
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.trace.acceptance import FrontEndJudge
 

@@ -1,7 +1,7 @@
 """The table of what was guessed, as it is printed."""
 
 from gluonize.product.cli.translate.guess_table import table_lines
-from gluonize.read.launches.derive.table import Derivation, Row
+from gluonize.read.launches.table import Derivation, Row
 from gluonize.read.spec.launch import LaunchSpec
 
 

@@ -5,10 +5,13 @@ import json
 import pytest
 
 from gluonize.product.cli.edge import run
-from gluonize.product.project.launches.judge import WrittenText, asked_launches, bound_launches, findings, host_launches
+from gluonize.product.project.launches.judge import WrittenText, findings, host_launches
 from gluonize.read.launches.bound.binding import BoundConfig, BoundValue, LaunchBinding
+from gluonize.read.launches.bound.completed import asked_launches, bound_launches
 from gluonize.read.launches.bound.launches import launch_bindings
+from gluonize.read.launches.derivation import derive_kernel
 from gluonize.read.spec.launch import LaunchSpec, compiled_as
+from gluonize.trace.acceptance import FrontEndJudge
 
 HEAD = "import torch\nimport triton\nimport triton.language as tl\nraise SystemExit\n"
 KERNEL = """
@@ -19,9 +22,9 @@ def k(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
 """
 
 
-def read(tmp_path, host, kernel=KERNEL):
+def read(tmp_path, host, kernel=KERNEL, head=HEAD):
     path = tmp_path / "m.py"
-    path.write_text(HEAD + kernel + host)
+    path.write_text(head + kernel + host)
     return launch_bindings(str(path), ["k"])
 
 
@@ -208,3 +211,183 @@ class F(torch.autograd.Function):
 """
     (found,) = read(tmp_path, host)
     assert found.arguments["x_ptr"].kind == "*" and found.arguments["n"].number is None
+
+
+MANY = """
+def run(x, out):
+    k[(1,)](x, torch.empty_like(x, dtype=out), x.numel(), BLOCK=64)
+
+def test_k():
+    x = torch.ones(1000, dtype=torch.bfloat16)
+    run(x, torch.float16)
+    run(x, torch.float32)
+    run(torch.ones(1024, dtype=torch.bfloat16), torch.float32)
+    run(torch.ones(1040, dtype=torch.bfloat16), torch.float32)
+"""
+
+
+def derived(tmp_path, host, kernel=KERNEL, settings=None):
+    path = tmp_path / "m.py"
+    path.write_text(HEAD + kernel + host)
+    return derive_kernel(str(path), "k", lambda loaded: FrontEndJudge(loaded, "gfx942"), settings=settings or {})
+
+
+def test_each_launch_of_host_code_is_translated_for_once_as_triton_specializes(tmp_path):
+    found = derived(tmp_path, MANY)
+    kinds = [(s.signature["x_ptr"], s.signature["y_ptr"], s.attrs.get("n", "")) for s in found.launches]
+    assert sorted(kinds) == [("*bf16", "*fp16", ""), ("*bf16", "*fp32", ""), ("*bf16", "*fp32", "D")]
+    assert [spec.values["n"] for spec in found.launches if spec.attrs.get("n")] == [1024]
+    assert len(found.bindings) == 4
+
+
+def test_what_is_set_beats_the_launches_of_host_code(tmp_path):
+    found = derived(tmp_path, MANY, settings={"y_ptr": "bf16"})
+    assert {spec.signature["y_ptr"] for spec in found.launches} == {"*bf16"}
+
+
+def test_heuristics_answer_for_the_numbers_of_each_launch(tmp_path):
+    kernel = KERNEL.replace(
+        "@triton.jit", '@triton.heuristics({"EVEN": lambda a: a["n"] % a["BLOCK"] == 0})\n@triton.jit'
+    )
+    kernel = kernel.replace("BLOCK: tl.constexpr", "BLOCK: tl.constexpr, EVEN: tl.constexpr")
+    found = derived(tmp_path, MANY, kernel)
+    assert {(s.values["n"], s.constexprs["EVEN"]) for s in found.launches} == {
+        (1000, False),
+        (1024, True),
+        (1040, False),
+    }
+
+
+def test_more_launches_of_host_code_than_are_translated_for_are_said(tmp_path):
+    calls = "".join(f"    k[(1,)](x, x, 8, BLOCK={2**i})\n" for i in range(12))
+    found = derived(tmp_path, f"\ndef run(x):\n{calls}")
+    assert len(found.launches) == 9
+    assert "3 more launches in host code were not translated for; they may be served all the same" in found.notes
+
+
+def test_each_item_of_a_loop_around_a_call_is_a_way(tmp_path):
+    host = """
+def run(x):
+    k[(1,)](x, torch.empty_like(x), x.numel(), BLOCK=64)
+
+if __name__ == "__main__":
+    for dtype in [torch.float16, torch.bfloat16]:
+        for n in (1000, 1024):
+            run(torch.ones(n, dtype=dtype))
+"""
+    found = read(tmp_path, host)
+    held = {(b.arguments["x_ptr"].kind, b.arguments["n"].number) for b in found}
+    assert held == {("*fp16", 1000), ("*fp16", 1024), ("*bf16", 1000)}
+    assert found[0].caller.endswith("with dtype = torch.float16, n = 1000")
+
+
+def test_tests_that_stand_beside_a_file_launch_its_kernels(tmp_path):
+    (tmp_path / "tests").mkdir()
+    for name in ("m", "other"):
+        call = f"from {name} import run\ndef test_run():\n    run(torch.ones(8, dtype=torch.float16))\n"
+        (tmp_path / "tests" / f"test_{name}.py").write_text(f"import torch\n{call}")
+    found = read(tmp_path, "\ndef run(x):\n    k[(1,)](x, x, 8, BLOCK=64)\n")
+    assert [(b.arguments["x_ptr"].kind, b.caller) for b in found] == [("*fp16", "called from test_m.py:4")]
+
+
+def test_a_type_looked_up_in_a_dict_is_known_where_that_of_the_tensor_is(tmp_path):
+    kernel = KERNEL.replace("BLOCK:", "OUT: tl.constexpr, BLOCK:")
+    host = """
+def run(x):
+    y = torch.empty_like(x)
+    k[(1,)](x, y, 8, TYPES[y.dtype], BLOCK=64)
+
+def test_run():
+    run(torch.ones(8, dtype=torch.bfloat16))
+"""
+    types = "TYPES = {torch.float16: tl.float16, torch.bfloat16: tl.bfloat16}\n"
+    (found,) = read(tmp_path, host, kernel, HEAD.replace("raise", types + "raise"))
+    assert found.arguments["OUT"].value == {"$dtype": "bf16"}
+    (direct,) = read(tmp_path, host.replace("TYPES[y.dtype]", "y.dtype"), kernel)
+    assert direct.arguments["OUT"].value == {"$torch": "bfloat16"}
+
+
+AUTOGRAD = """
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        flat = x.reshape(-1, x.shape[-1])
+        ctx.save_for_backward(flat)
+        return torch.empty_like(x, dtype=torch.float32)
+
+    @staticmethod
+    def backward(ctx, dy):
+        (x,) = ctx.saved_tensors
+        k[(1,)](x, dy, x.stride(0), BLOCK=64)
+
+f = F.apply
+f(torch.ones(2, 3, 40, dtype=torch.float16))
+"""
+
+
+def test_autograd_tells_the_backward_what_the_forward_had_and_returned(tmp_path):
+    (found,) = read(tmp_path, AUTOGRAD)
+    assert known(found) == {"x_ptr": "*fp16", "y_ptr": "*fp32", "n": "i32", "BLOCK": 64}
+    assert found.arguments["n"].number == 40
+    assert found.values["x_ptr"]["tensor"]["shape"] == [6, 40]
+
+
+def test_calls_that_disagree_tell_the_backward_no_type(tmp_path):
+    (found,) = read(tmp_path, AUTOGRAD + "f(torch.ones(2, 3, 40, dtype=torch.bfloat16))\n")
+    assert found.arguments["x_ptr"].kind == "*" and found.arguments["y_ptr"].kind == "*fp32"
+
+
+def test_a_descriptor_is_bound_with_its_tile(tmp_path):
+    kernel = """
+@triton.jit
+def k(d, BLOCK: tl.constexpr):
+    d.store([0, 0], d.load([0, 0]) * 2)
+"""
+    host = """
+def run(x, block):
+    k[(1,)](TensorDescriptor(x, x.shape, x.stride(), [16, block]), BLOCK=block)
+
+def test_run():
+    run(torch.ones(32, 64, dtype=torch.bfloat16), 64)
+"""
+    head = HEAD.replace("raise", "from triton.tools.tensor_descriptor import TensorDescriptor\nraise")
+    (found,) = read(tmp_path, host, kernel, head)
+    assert known(found) == {"d": "tensordesc<bf16[16, 64]>", "BLOCK": 64}
+    served = LaunchSpec("k", "k", "m.py", {"d": "tensordesc<fp16[16, 64]>", "BLOCK": "constexpr"}, {"BLOCK": 64})
+    (way,) = bound_launches([found], [served])
+    assert way.spec.signature["d"] == "tensordesc<bf16[16, 64]>"
+    assert way.differs == (("d", "d is tensordesc<bf16[16, 64]> there"),)
+
+
+def test_a_guess_is_not_needed_beside_a_launch_that_goes_the_same_way(tmp_path):
+    kernel = KERNEL.replace("BLOCK:", "FLAG: tl.constexpr, BLOCK:").replace(
+        "tl.store", "n = n - 1 if FLAG else n\n    tl.store"
+    )
+    one = "\ndef run(x, flag=False):\n    k[(1,)](x, torch.empty_like(x), 64, flag, BLOCK=64)\n"
+    call = "    run(torch.ones(64, dtype=torch.{}), {})\n"
+    flags = lambda found: [(s.signature["x_ptr"], s.constexprs["FLAG"]) for s in found.launches]  # noqa: E731
+    first = f"{one}\ndef test_k():\n{call.format('float32', False)}"
+    assert flags(derived(tmp_path, first, kernel)) == [("*fp32", False), ("*fp32", True)]
+    both = derived(tmp_path, first + call.format("float16", True), kernel)
+    assert flags(both) == [("*fp32", False), ("*fp16", True)] and not both.others
+
+
+def test_the_first_launch_is_one_of_host_code_not_one_of_parts_of_several(tmp_path):
+    host = """
+def run(x, out=None):
+    k[(1,)](x, torch.empty_like(x, dtype=out or x.dtype), x.numel(), BLOCK=64)
+
+def test_run():
+    run(torch.ones(1000, dtype=torch.float16))
+    run(torch.ones(1024, dtype=torch.bfloat16), torch.float32)
+"""
+    found = derived(tmp_path, host)
+    kinds = [(s.signature["x_ptr"], s.signature["y_ptr"], s.values["n"]) for s in found.launches]
+    assert kinds == [("*fp16", "*fp16", 1000), ("*bf16", "*fp32", 1024)]
+    assert found.rows[1].value == "*fp16" and "called from" in found.rows[1].why
+
+
+def test_the_addresses_of_the_kernel_tell_the_rank_where_no_caller_does(tmp_path):
+    kernel = KERNEL.replace("tl.load(x_ptr + i", "tl.load(x_ptr + tl.program_id(1) * n + i")
+    (found,) = read(tmp_path, "\ndef run(x):\n    k[(1,)](x, x, x.stride(1), BLOCK=64)\n", kernel)
+    assert found.arguments["n"].kind != "constexpr"

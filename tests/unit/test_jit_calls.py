@@ -11,7 +11,7 @@ from gluonize.diagnostics import TranslationError
 from gluonize.product.cli.edge import run
 from gluonize.read.kernels.listing import list_kernels
 from gluonize.read.kernels.load import load_kernel
-from gluonize.read.launches.derive.derivation import launchable_kernels
+from gluonize.read.launches.derivation import launchable_kernels
 from gluonize.read.spec.launch import parse_launches
 from gluonize.request import TranslateRequest
 from gluonize.translation import translate_kernel

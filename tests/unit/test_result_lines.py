@@ -11,7 +11,7 @@ from gluonize.product.cli.translate.command import _Printer
 from gluonize.product.project.launches.judge import HostLaunch
 from gluonize.product.project.translate.plan import PlannedFile
 from gluonize.product.project.translate.run import CheckedLaunch, FileReport
-from gluonize.read.launches.derive.table import Derivation, Row
+from gluonize.read.launches.table import Derivation, Row
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.request import LaunchOutcome, TranslateRequest
 

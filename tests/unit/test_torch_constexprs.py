@@ -10,7 +10,7 @@ from translation_of import dedent, launch, tensor, translate, validated
 
 from gluonize.diagnostics import TranslationError
 from gluonize.read.evaluate.spec_values import decode_value, encode_value
-from gluonize.read.launches.derive.derivation import derive_kernel
+from gluonize.read.launches.derivation import derive_kernel
 from gluonize.trace.acceptance import FrontEndJudge
 
 SOURCE = dedent("""

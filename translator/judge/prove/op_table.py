@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gluonize.trace.model.op import Op
+    pass
 
 Handler = Callable[[Any, "Op", list[Any]], list[Any]]
 Control = Callable[[Any, "Op", dict[str, Any]], list[Any]]

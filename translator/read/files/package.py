@@ -1,9 +1,10 @@
-"""The other files of the package that a file is in, and which of them launch its kernels or call its functions."""
+"""The other files of the package that a file is in, with the tests beside it, and which of them launch its kernels or call its functions."""
 
 from __future__ import annotations
 
 import functools
 import os
+import re
 
 from gluonize.read.files.modules import module_of_path
 
@@ -30,11 +31,29 @@ def forget_packages() -> None:
     _package_files.cache_clear()
 
 
+# Folders in which the tests of a package, or of a script, stand beside it.
+_TESTS = ("test", "tests")
+
+
 @functools.lru_cache(maxsize=8)
 def _package_files(path: str) -> tuple[str, ...]:
-    """The Python files of the package that a file is in, in order; only the file itself for a script."""
+    """The Python files of the package that a file is in, in order, then those that import it: the tests beside it, and of a script the
+    files beside it."""
     file, folder = module_of_path(path)
-    return _files_below(os.path.join(folder, file.name.partition(".")[0])) or (path,)
+    top = file.name.partition(".")[0]
+    own = _files_below(os.path.join(folder, top))
+    beside = [] if own else [os.path.join(folder, name) for name in sorted(_listed(folder)) if name.endswith(".py")]
+    beside += [other for tests in _TESTS if tests != top for other in _files_below(os.path.join(folder, tests))]
+    imports = re.compile(rf"^\s*(from|import)\b.*\b{re.escape(top)}\b", re.MULTILINE)
+    users = (other for other in beside[:_MAX_FILES] if other != path and imports.search(text_of(other)))
+    return (*(own or (path,)), *users)
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
 
 
 def _files_below(top: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from gluonize.product.project.output.file import write_whole
-from gluonize.read.launches.derive.table import Derivation
+from gluonize.read.launches.table import Derivation
 from gluonize.read.spec.launch import VERSION, LaunchSpec
 from gluonize.request import LaunchOutcome
 

@@ -10,11 +10,10 @@ from gluonize.product.project.cache.recorded import Reads
 from gluonize.product.project.launches.judge import (
     HostLaunch,
     WrittenText,
-    asked_launches,
-    bound_launches,
     findings,
     host_launches,
 )
+from gluonize.read.launches.bound.completed import asked_launches, bound_launches
 from gluonize.read.spec.launch import LaunchSpec, compiled_as
 from gluonize.request import TranslateRequest, TranslateResult
 
@@ -30,8 +29,12 @@ class HostLaunchJobs:
         self.request, self.result, self.pool = request, result, pool
         self.reading = None
         self.bug, self.notes = "", ()
-        if compiles and not self.request.standalone and not self.request.emit:
-            kernels = tuple(dict.fromkeys(outcome.spec.kernel for outcome in result.outcomes))
+        # Those of kernels whose launches were derived are known already.
+        self.known = {derivation.kernel: derivation.bindings for derivation in result.derivations}
+        self.kernels = tuple(dict.fromkeys(outcome.spec.kernel for outcome in result.outcomes))
+        if not compiles or self.request.standalone or self.request.emit:
+            self.kernels = ()
+        if kernels := tuple(name for name in self.kernels if name not in self.known):
             arguments = (self.request.source, kernels, self.request.search_path)
             what = f"reading the launches in {self.request.source}"
             self.reading = pool.submit(RECORDED, READ_LAUNCHES, arguments, {}, what=what)
@@ -52,10 +55,13 @@ class HostLaunchJobs:
     def _found(
         self, draft: str, served: Sequence[LaunchSpec], untranslated: Mapping[str, str]
     ) -> tuple[tuple[HostLaunch, ...], Reads]:
-        if self.reading is None:
-            return (), Reads()
-        (kind, bindings), reads = self.reading.result()
-        if kind == "refused" or not bindings:
+        read, reads = dict(self.known), Reads()
+        if self.reading is not None:
+            (kind, bindings), reads = self.reading.result()
+            for binding in bindings if kind != "refused" else ():
+                read[binding.kernel] = (*read.get(binding.kernel, ()), binding)
+        bindings = [binding for kernel in self.kernels for binding in read.get(kernel, ())]
+        if not bindings:
             return (), reads
         text = WrittenText(self.result.text or "")
         bound = bound_launches(bindings, served)

@@ -12,11 +12,11 @@ from typing import Any
 from gluonize.diagnostics import Diagnostic
 from gluonize.judge.inputs.inputs import Inputs
 from gluonize.judge.verdict.launch_check import NO_ANSWER, launch_check
-from gluonize.read.launches.bound.binding import BoundConfig, BoundValue, LaunchBinding
-from gluonize.read.spec.launch import LaunchSpec, compiled_as
+from gluonize.read.launches.bound.binding import LaunchBinding
+from gluonize.read.launches.bound.completed import BoundLaunch, shown
+from gluonize.read.spec.launch import compiled_as
 
 STATUSES = ("served", "served-in-part", "not-served", "refused", "unread")
-_NO_CONFIG = BoundConfig()
 
 
 @dataclass(frozen=True)
@@ -52,44 +52,12 @@ class HostLaunch:
 
 
 @dataclass(frozen=True)
-class BoundLaunch:
-    """A binding with one configuration, completed by what a launch that the text was written for has: `spec`. differs: how what host code
-    shows differs from that launch, by name; unknown: what it does not show."""
-
-    binding: LaunchBinding
-    config: BoundConfig
-    spec: LaunchSpec
-    differs: tuple[tuple[str, str], ...]
-    unknown: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Finding:
     """What becomes of a bound launch: `served`, `not-served` or `refused` with why, or `unread`."""
 
     bound: BoundLaunch
     status: str
     reason: str = ""
-
-
-def bound_launches(bindings: Iterable[LaunchBinding], served: Sequence[LaunchSpec]) -> list[BoundLaunch]:
-    """Every binding that was read, with every configuration, completed by the launch of its kernel that it differs least from."""
-    out = []
-    for binding in bindings:
-        own = [spec for spec in served if spec.kernel == binding.kernel]
-        if binding.problem or not own:
-            continue
-        for config in binding.configs or (_NO_CONFIG,):
-            ways = [_completed(binding, config, spec) for spec in own]
-            out.append(min(ways, key=lambda way: len(way.differs)))
-    return out
-
-
-def asked_launches(bound: Iterable[BoundLaunch], served: Iterable[LaunchSpec]) -> list[LaunchSpec]:
-    """The launches that are to be tried: those that the text was not written for, once each."""
-    known = {compiled_as(spec.as_json()) for spec in served}
-    unique = {compiled_as(way.spec.as_json()): way.spec for way in bound}
-    return [spec for key, spec in unique.items() if key not in known]
 
 
 def findings(
@@ -171,7 +139,7 @@ def _where(way: BoundLaunch, asserted: frozenset[str]) -> tuple[str, ...]:
     for name in way.unknown:
         kind, known = way.spec.signature.get(name), way.binding.arguments[name]
         if kind == "constexpr" and (name in asserted or not known.is_constexpr):
-            together.setdefault(_shown(way.spec.constexprs.get(name)), []).append(name)
+            together.setdefault(shown(way.spec.constexprs.get(name)), []).append(name)
         elif isinstance(kind, str) and kind.startswith("*") and name in asserted:
             together.setdefault(kind[1:], []).append(name)
     return tuple(f"{_listed(names)} {'is' if len(names) == 1 else 'are'} {value}" for value, names in together.items())
@@ -183,54 +151,10 @@ def _configs(wrong: list[Finding], served: list[Finding]) -> str:
     for name in rows[0][0]:
         values = [[row.get(name) for row in part] for part in rows]
         if not any(value in values[1] for value in values[0]):
-            return f"{name} {_listed([str(value) for value in dict.fromkeys(map(_shown, values[0]))])}"
+            return f"{name} {_listed([str(value) for value in dict.fromkeys(map(shown, values[0]))])}"
     varying = [n for n in rows[0][0] if len({repr(row.get(n)) for part in rows for row in part}) > 1]
-    shown = list(dict.fromkeys(" ".join(f"{n} {_shown(row.get(n))}" for n in varying) for row in rows[0]))
-    return f"{len(shown)} configurations ({'; '.join(shown[:2])}{'; ...' if len(shown) > 2 else ''})"
-
-
-def _completed(binding: LaunchBinding, config: BoundConfig, base: LaunchSpec) -> BoundLaunch:
-    """A binding with what `base` has where it shows nothing."""
-    signature, constexprs, attrs = dict(base.signature), dict(base.constexprs), dict(base.attrs)
-    differs: list[tuple[str, str]] = []
-    unknown: list[str] = []
-    for name, value in binding.arguments.items():
-        was = base.signature.get(name, "constexpr")
-        if name in config.constexprs:
-            value = BoundValue("constexpr", config.constexprs[name], is_constexpr=True)
-        if not value.kind or value.kind == "*" and isinstance(was, str) and was.startswith(("*", "tensordesc")):
-            unknown.append(name)
-            continue
-        if isinstance(was, str) and was.startswith("tensordesc"):
-            element = was.partition("<")[2].partition("[")[0]
-            if value.kind.startswith("*") and value.kind[1:] != element:
-                differs.append((name, f"{name} is of {value.kind[1:]} there"))
-            continue  # its tile is not compared
-        kind = "*fp32" if value.kind == "*" else value.kind
-        signature[name] = kind
-        if kind == "constexpr":
-            constexprs[name] = value.value
-            attrs.pop(name, None)
-            if was != "constexpr" or base.constexprs.get(name) != value.value:
-                differs.append((name, f"{name} is {_shown(value.value)} there"))
-            continue
-        constexprs.pop(name, None)
-        if kind != was:
-            shown = (
-                "a tensor" if value.kind == "*" else str(value.number if was == "constexpr" and value.number else kind)
-            )
-            differs.append((name, f"{name} is {shown.removeprefix('*')} there"))
-        if kind.startswith("*"):
-            attrs[name] = base.attrs.get(name) or "DS"
-        elif value.divisible is not None:
-            attrs.pop(name, None)
-            attrs |= {name: "D"} if value.divisible else {}
-    options = {**base.options, **binding.options, **config.options}
-    for name, given in options.items():
-        if base.options.get(name, given) != given:
-            differs.append((name, f"{name} is {given} there"))
-    spec = replace(base, signature=signature, constexprs=constexprs, attrs=attrs, options=options)
-    return BoundLaunch(binding, config, spec, tuple(differs), tuple(unknown))
+    rows_shown = list(dict.fromkeys(" ".join(f"{n} {shown(row.get(n))}" for n in varying) for row in rows[0]))
+    return f"{len(rows_shown)} configurations ({'; '.join(rows_shown[:2])}{'; ...' if len(rows_shown) > 2 else ''})"
 
 
 class WrittenText:
@@ -276,9 +200,3 @@ def _names(text: str, name: str) -> bool:
 
 def _listed(items: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(items[:-1]), *items[-1:]]))
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, dict) and len(value) == 1:
-        return str(next(iter(value.values())))
-    return str(value)

@@ -9,7 +9,7 @@ from gluonize.judge.lower.compile import Lowered
 from gluonize.judge.lower.parity import Parity
 from gluonize.product.project.launches.judge import HostLaunch
 from gluonize.product.project.translate.plan import PlannedFile
-from gluonize.read.launches.derive.table import Derivation
+from gluonize.read.launches.table import Derivation
 from gluonize.request import LaunchOutcome
 
 

@@ -34,7 +34,8 @@ class BoundValue:
 
 @dataclass(frozen=True)
 class BoundConfig:
-    """What a configuration of `triton.autotune` adds to a launch: constexpr values in the form of launch specs, and options."""
+    """What decorators add to a launch, a configuration of `triton.autotune` and the heuristics: constexpr values in the form of launch
+    specs, and options."""
 
     constexprs: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
@@ -43,7 +44,8 @@ class BoundConfig:
 @dataclass(frozen=True)
 class LaunchBinding:
     """One way in which one launch in host code is reached. caller: where it is called from, and with which parameters of a test, "" where
-    nothing calls it. problem: why it cannot be read, with the line of that, "" where it can."""
+    nothing calls it. values, grid: the numbers that arguments hold and the sizes of tensors, as launch specs have them, and how many programs
+    there are, where host code says so. problem: why it cannot be read, with the line of that, "" where it can."""
 
     kernel: str
     path: str
@@ -52,5 +54,7 @@ class LaunchBinding:
     arguments: dict[str, BoundValue] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
     configs: tuple[BoundConfig, ...] = ()
+    values: dict[str, Any] = field(default_factory=dict)
+    grid: tuple[int, ...] = ()
     problem: str = ""
     problem_line: int = 0

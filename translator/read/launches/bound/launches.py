@@ -7,30 +7,37 @@ the launch, several times with other suppositions: what comes out the same each 
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gluonize.diagnostics import TranslationError
+from gluonize.read.evaluate.host_objects import UserFunction
 from gluonize.read.evaluate.spec_values import encode_value
 from gluonize.read.kernels.load import load_kernel
 from gluonize.read.launches.bound.binding import BoundConfig, BoundValue, LaunchBinding
 from gluonize.read.launches.derive.evidence import Evidence, gather_evidence
 from gluonize.read.launches.derive.host.callers import history_of
-from gluonize.read.launches.derive.host.model import Model, has_model
+from gluonize.read.launches.derive.host.model import Descriptor, Dtype, Model, as_number, has_model
+from gluonize.read.launches.derive.host.parametrized import parametrized
 from gluonize.read.launches.derive.host.run import History, HostRun, HostState
 from gluonize.read.launches.derive.host.sites import Site, find_applications, find_calls, find_every_site
-from gluonize.read.launches.derive.proposal.guess import has_form
+from gluonize.read.launches.derive.proposal.guess import Guess, has_form
+from gluonize.read.launches.derive.proposal.known_values import known_values
 from gluonize.read.launches.derive.proposal.propose import DEFAULT_OPTIONS
 from gluonize.read.launches.derive.supposed import SUPPOSITIONS, Supposition, supposed_now, supposing
+from gluonize.read.spec.descriptors import DescriptorType
 from gluonize.read.spec.launch import AMD_OPTIONS, type_problem
-from gluonize.read.unresolved import NoValue
 from gluonize.triton_api.jit_functions import JITCallable
 from gluonize.triton_api.language import tl
+from gluonize.triton_api.package import triton
 
 # Launch sites of one kernel that are looked at, ways in which one is reached, and callers of callers.
 _SITES, _WAYS, _LEVELS = 16, 8, 3
+# Ways with the items of loops on them: as many as a loop over a few sizes has for each of a few types.
+_TURNS = 12
 # Functions of which callers are looked for, in all files of a package, for one kernel; and callers of each.
 _SEARCHED, _CALLERS = 6, 4
 
@@ -48,16 +55,17 @@ def launch_bindings(source: str, kernels: Sequence[str], search_path: Sequence[s
 
 def _of_kernel(source: str, kernel: str, search_path: Sequence[str]) -> Iterator[LaunchBinding]:
     loaded = load_kernel(source, kernel, globals={}, search_path=list(search_path))
-    if loaded.node is None or loaded.program is None or loaded.fn.is_gluon():
-        return
-    home = loaded.program.import_known(loaded.module)
-    sites = list(itertools.islice(find_every_site(loaded.program, home, loaded.node), _SITES))
-    for call in _unread_launches(home.body, loaded.node, {id(site.call) for site in sites}):
+    if loaded.node is not None and loaded.program is not None and not loaded.fn.is_gluon():
+        yield from bindings_of(gather_evidence(source, kernel, loaded, {}))
+
+
+def bindings_of(evidence: Evidence) -> Iterator[LaunchBinding]:
+    """The launches of one kernel."""
+    kernel, home, node = evidence.name, evidence.home, evidence.node
+    sites = list(itertools.islice(find_every_site(evidence.program, home, node), _SITES))
+    for call in _unread_launches(home.body, node, {id(site.call) for site in sites}):
         problem = f"`{_short(ast.unparse(call.func.value))}` is a kernel in a way that is not read"
         yield LaunchBinding(kernel, home.path, call.lineno, problem=problem, problem_line=call.lineno)
-    if not sites:
-        return
-    evidence = gather_evidence(source, kernel, loaded, {}, all_configs=True)
     callers = _Callers(evidence)
     for site in sites:
         yield from _Reader(evidence, site, callers).bindings()
@@ -66,10 +74,12 @@ def _of_kernel(source: str, kernel: str, search_path: Sequence[str]) -> Iterator
 @dataclass(frozen=True)
 class _Way:
     """How a launch is reached: the launch, the call of the function around it, and so on outwards; parameters: those that a test gives
-    the outermost function."""
+    the outermost function; picked: of each loop around, the item by its number; shown: these items."""
 
     calls: tuple[Site, ...]
     parameters: tuple[tuple[str, Any], ...] = ()
+    picked: Mapping[ast.For, int] = field(default_factory=dict)
+    shown: tuple[tuple[str, Any], ...] = ()
 
 
 @dataclass
@@ -95,7 +105,7 @@ class _Reader:
         if problem := self.unread():
             yield problem
             return
-        ways = list(itertools.islice(_ways(self.callers, (self.site,)), _WAYS))
+        ways = self.ways()
         reached = [(way, states) for way in ways if (states := self.states(way)) and not states[0].contradicts]
         if not reached:
             way = _Way((self.site,))
@@ -120,27 +130,52 @@ class _Reader:
                 return []
         return out
 
-    def state(self, way: _Way) -> HostState | None:
+    def ways(self) -> list[_Way]:
+        """The ways to the launch: each with the first items of the loops on it, before any with other items."""
+        turns = [list(self.turns(way)) for way in itertools.islice(_ways(self.callers, (self.site,)), _WAYS)]
+        in_turn = (way for row in itertools.zip_longest(*turns) for way in row if way is not None)
+        return list(itertools.islice(in_turn, _TURNS))
+
+    def turns(self, way: _Way) -> Iterator[_Way]:
+        """A way with the first item of each loop on it, and then with each other item of one of them, of all loops in turn."""
+        loops: dict[ast.For, list] = {}
+        self.state(way, loops)
+        first = dict.fromkeys(loops, 0)
+        numbers = range(1, min(max(map(len, loops.values()), default=0), _WAYS))
+        others = (first | {loop: n} for n in numbers for loop, items in loops.items() if n < len(items))
+        for picked in (first, *others):
+            shown = tuple((ast.unparse(loop.target), loops[loop][number]) for loop, number in picked.items())
+            yield replace(way, picked=picked, shown=shown)
+
+    def state(self, way: _Way, loops: dict[ast.For, list] | None = None) -> HostState | None:
+        """The state at the launch; None where it is not reached. loops: takes the loops on the way."""
         passed = dict(way.parameters)
         state: HostState | None = None
         for call in reversed(way.calls):
             run = _CalledRun(
-                self.evidence.program, call, self.evidence.uses.pointers, history=self.history(call), passed=passed
-            )
+                self.evidence.program, call, self.evidence.uses.pointers, history=self.history(call), passed=passed,
+                picked=way.picked, loops={} if loops is None else loops,
+                **(self.of_launch if call is self.site else {}),
+            )  # fmt: skip
             if (state := run.run()) is None:
                 return None
             passed = state.arguments
         return state
 
+    @functools.cached_property
+    def of_launch(self) -> dict[str, Any]:
+        """What the kernel tells of the arguments of a launch: the terms of its addresses, and which of them are left out."""
+        by_default = {n for n, p in self.evidence.parameters.items() if p.has_default}
+        return {"terms": self.evidence.terms, "left_out": frozenset(self.told() | by_default)}
+
     def history(self, call: Site) -> History:
-        """What autograd keeps for a function; what callers pass is known better here."""
+        """What autograd keeps for a function, and hands it; what callers pass to others is known better here."""
         if not call.functions or call.functions[0].name != "backward":
             return History()
         # The tensors in it take the sizes that are supposed, so that each supposition has its own.
         key = id(call), supposed_now()
         if key not in self.histories:
-            found = history_of(self.evidence.program, call, self.evidence.uses.pointers)
-            self.histories[key] = replace(found, passed={})
+            self.histories[key] = history_of(self.evidence.program, call, self.evidence.uses.pointers)
         return self.histories[key]
 
     def unread(self) -> LaunchBinding | None:
@@ -180,21 +215,42 @@ class _Reader:
         caller = ""
         if len(way.calls) > 1:
             caller = f"called from {way.calls[-1].place(self.evidence.loaded.path)}"
-        if way.parameters:
-            shown = ", ".join(f"{n} = {getattr(v, 'dotted', repr(v))}" for n, v in way.parameters)
+        if told := (*way.parameters, *way.shown):
+            shown = ", ".join(f"{n} = {getattr(v, 'dotted', repr(v))}" for n, v in told if not has_model(v))
             caller = f"{caller} with {shown}".strip()
-        return self.blank(caller=caller, arguments=arguments, options=options, configs=self.configs())
+        every: list[triton.Config | None] = [*self.evidence.every_config] or [None]
+        configs = tuple(self.config(config, states) for config in every)
+        values, grid = _held(arguments, states)
+        return self.blank(
+            caller=caller, arguments=arguments, options=options, configs=configs, values=values, grid=grid
+        )
 
-    def configs(self) -> tuple[BoundConfig, ...]:
-        out = []
-        for config in self.evidence.configs:
-            constexprs = {n: encode_value(v) for n, v in config.kwargs.items() if has_form(v)}
+    def config(self, config: triton.Config | None, states: list[HostState]) -> BoundConfig:
+        """What a configuration of `triton.autotune` adds, and then the heuristics, whose answers are the same whatever is supposed."""
+        parameters = self.evidence.parameters
+        own = {n: encode_value(v) for n, v in config.kwargs.items() if has_form(v)} if config is not None else {}
+        options: dict[str, Any] = {}
+        if config is not None:
             options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
             options |= {"num_ctas": config.num_ctas} if config.num_ctas != 1 else {}
-            options |= {n: v for n, v in constexprs.items() if n not in self.evidence.parameters and n in AMD_OPTIONS}
-            own = {n: v for n, v in constexprs.items() if n in self.evidence.parameters}
-            out.append(BoundConfig(own, options))
-        return tuple(out)
+            options |= {n: v for n, v in own.items() if n not in parameters and n in AMD_OPTIONS}
+        constexprs = {n: v for n, v in own.items() if n in parameters}
+        arguments = [state.arguments | (config.kwargs if config is not None else {}) for state in states]
+        for name, function in self.evidence.heuristics.items():
+            answers = [self.answer(function, given) for given in arguments]
+            if not any(map(has_model, answers)) and has_form(answers[0]) and all(a == answers[0] for a in answers):
+                constexprs[name] = encode_value(answers[0])
+            for given, answer in zip(arguments, answers):
+                given[name] = answer
+        return BoundConfig(constexprs, options)
+
+    def answer(self, function: Any, arguments: dict[str, Any]) -> Any:
+        """What a heuristic gives; a model of something where it is not known."""
+        if not isinstance(function, UserFunction):
+            return Model("?")
+        evidence = self.evidence
+        run = HostRun(evidence.program, self.site, evidence.uses.pointers)
+        return run.user_call(function, [dict(arguments)], {}, evidence.node, evidence.home, "?")
 
     def bound(self, name: str, param: Any, state: HostState) -> BoundValue:
         """What is known of one argument; of what a configuration or a heuristic gives, nothing here."""
@@ -220,12 +276,14 @@ class _Reader:
         if param.is_constexpr:
             if isinstance(value, Model):
                 value = value.number if not value.is_tensor else value
+            elif isinstance(value, Dtype):
+                value = value.known or value
             known = value is not None and not has_model(value) and has_form(value)
             return BoundValue("constexpr", encode_value(value)) if known else BoundValue()
+        if isinstance(value, Descriptor):
+            return self.descriptor(value)
         if isinstance(value, Model) and (value.is_tensor or name in self.evidence.uses.pointers):
-            element, _ = value.shown()
-            told = element and value.root().confidence == "read"
-            return BoundValue(f"*{element}" if told else "*", divisible=True if told else None)
+            return BoundValue(f"*{value.told}", divisible=True if value.told else None)
         if isinstance(value, Model):
             if value.number is None:
                 return BoundValue("fp32") if value.scalar == "float" else BoundValue()
@@ -237,6 +295,22 @@ class _Reader:
                 return BoundValue("constexpr", 1, number=1)
             return BoundValue("i32" if -(2**31) <= value < 2**31 else "i64", None, value % 16 == 0, value)
         return BoundValue("fp32", number=value) if isinstance(value, float) else BoundValue()
+
+    def descriptor(self, made: Descriptor) -> BoundValue:
+        """The type of a descriptor; that of its elements alone where its tile is not known, or a configuration sets it."""
+        sizes = [as_number(size) for size in made.tile] if isinstance(made.tile, (list, tuple)) else []
+        is_set = any(config.pre_hook is not None for config in self.evidence.every_config)
+        if made.owner.told and sizes and all(type(size) is int for size in sizes) and not is_set:
+            return BoundValue(DescriptorType(made.owner.told, tuple(sizes)).text)
+        return BoundValue(f"*{made.owner.told}")
+
+
+def _held(arguments: dict[str, BoundValue], states: list[HostState]) -> tuple[dict[str, Any], tuple[int, ...]]:
+    """The numbers and sizes of a launch, and its grid, which are the same whatever is supposed."""
+    guesses = {n: Guess(v.kind, number=v.number) for n, v in arguments.items() if v.kind}
+    (values, grid), *others = [known_values(states[0], state, guesses) for state in states[1:]] or [({}, ())]
+    values = {n: v for n, v in values.items() if all(other.get(n) == v for other, _ in others)}
+    return values, grid if all(found == grid for _, found in others) else ()
 
 
 def _unread_launches(body: Sequence[ast.stmt], kernel: ast.FunctionDef, known: set[int]) -> Iterator[ast.Call]:
@@ -297,23 +371,7 @@ def _ways(callers: _Callers, calls: tuple[Site, ...]) -> Iterator[_Way]:
             found = True
             yield from _ways(callers, (*calls, caller))
     if not found:
-        for parameters in _test_parameters(callers.evidence, site):
-            yield _Way(calls, parameters)
-
-
-def _test_parameters(evidence: Evidence, site: Site) -> list[tuple[tuple[str, Any], ...]]:
-    """What `pytest.mark.parametrize` gives the outermost function; one empty choice where nothing does."""
-    choices: list[list[tuple[tuple[str, Any], ...]]] = []
-    for decorator in site.functions[0].decorator_list if site.functions else ():
-        if not isinstance(decorator, ast.Call) or len(decorator.args) < 2:
-            continue
-        if ast.unparse(decorator.func).rpartition(".")[2] != "parametrize":
-            continue
-        try:
-            names, values = (evidence.program.evaluate(arg, site.scopes[0]) for arg in decorator.args[:2])
-            listed = [n.strip() for n in names.split(",")] if isinstance(names, str) else list(names)
-            rows = [(value,) if len(listed) == 1 and isinstance(names, str) else tuple(value) for value in values]
-        except (*NoValue, TypeError):
-            continue
-        choices.append([tuple(zip(listed, row)) for row in rows])
-    return [tuple(itertools.chain(*rows)) for rows in itertools.islice(itertools.product(*choices), _WAYS)]
+        function = site.functions[0] if site.functions else None
+        rows = parametrized(callers.evidence.program, function, site.scopes[0]) if function is not None else []
+        for row in rows or [{}]:
+            yield _Way(calls, tuple(row.items()))

@@ -26,8 +26,9 @@ from gluonize.triton_api.package import triton
 
 @dataclass(frozen=True)
 class Evidence:
-    """One kernel: `parameters` by name as Triton has them, its launches in host code, configurations and heuristics, and what
-    it does with each argument. `unread`: what the decorators say that could not be read; `fp8`: the target's type of that size.
+    """One kernel: `parameters` by name as Triton has them, its launches in host code, the configurations to translate for, all of its
+    configurations and its heuristics, and what it does with each argument. `unread`: what the decorators say that could not be read;
+    `fp8`: the target's type of that size.
     """
 
     source: str
@@ -39,6 +40,7 @@ class Evidence:
     parameters: dict[str, Any]
     sites: tuple[Site, ...]
     configs: tuple[triton.Config, ...]
+    every_config: tuple[triton.Config, ...]
     heuristics: dict[str, Any]
     flow: Flow
     uses: Uses
@@ -196,7 +198,7 @@ def gather_evidence(
         )
     return Evidence(
         source, name, loaded, program, home, loaded.node, {param.name: param for param in loaded.fn.params},
-        tuple(find_sites(program, home, loaded.node)), tuple(configs), heuristics(loaded, program, home), flow,
+        tuple(find_sites(program, home, loaded.node)), tuple(configs), tuple(every), heuristics(loaded, program, home), flow,
         read_uses(flow), settings, tuple(unread), fp8,
     )  # fmt: skip
 

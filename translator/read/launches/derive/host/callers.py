@@ -44,7 +44,8 @@ def history_of(program: Program, site: Site, pointers: frozenset[str], levels: i
         before = history_of(program, call, pointers, levels - 1)
         for row in ({}, *before.calls):
             told.append(_told_by(program, call, site, pointers, before, row))
-    return replace(history, **_together(told))
+    joined = _together(told)
+    return replace(history, **{**joined, "passed": {**history.passed, **joined["passed"]}})
 
 
 def _together(told: list[Mapping[str, Passed]]) -> dict[str, Any]:
@@ -130,13 +131,16 @@ def _of_forward(program: Program, site: Site, pointers: frozenset[str], levels: 
         if not any(isinstance(arg, ast.Starred) for arg in node.args)
     ]
     given = {f"{number}.{place}": arg for number, args in enumerate(saves) for place, arg in enumerate(args)}
+    last = forward.body[-1].value if isinstance(forward.body[-1], ast.Return) else None
+    returned = last.elts if isinstance(last, ast.Tuple) else [] if last is None else [last]
+    gradients = [arg.arg for arg in site.functions[0].args.args[1:]]
+    given |= {f"d.{name}": value for name, value in zip(gradients, returned)}
     end = Site(
         forward.body[-1], site.path, (forward,), site.scopes[:1], site.outer, forward.body, tuple(given), given
     )  # fmt: skip
     before = history_of(program, end, pointers, levels)
 
-    def kept() -> History:
-        state = HostRun(program, end, pointers, history=before).run()
+    def kept(state: HostState | None) -> History:
         if state is None:
             return History()
         tensors = tuple(
@@ -145,6 +149,20 @@ def _of_forward(program: Program, site: Site, pointers: frozenset[str], levels: 
         )
         return History(saved=Saved(tensors) if tensors else None, attributes=state.attributes)
 
+    state = HostRun(program, end, pointers, history=before).run()
     with other_sizes():
-        other = kept()
-    return replace(kept(), other=other)
+        again = HostRun(program, end, pointers, history=before).run()
+        other = kept(again)
+    passed = _gradients(gradients, state, again)
+    return replace(kept(state), passed=passed, other=replace(other, passed=passed))
+
+
+def _gradients(names: list[str], state: HostState | None, other: HostState | None) -> dict[str, Passed]:
+    """What autograd hands `backward`: a gradient has the type and the sizes of what `forward` returned."""
+    out: dict[str, Passed] = {}
+    for name in names if state is not None and other is not None else ():
+        value = state.arguments.get(f"d.{name}")
+        if isinstance(value, Model) and value.is_tensor:
+            dims = known_sizes(value, other.arguments.get(f"d.{name}"))
+            out[name] = Passed(value.told, "what forward returns has it", known=dims is not None, dims=dims)
+    return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from gluonize.read.evaluate.host_values import HostName
@@ -113,14 +114,9 @@ def _derived(owner: Model, what: str, args: list[Any], named: dict[str, Any], na
         return Model(name)
     if what in ("view", "reshape", "expand"):
         dims = _dims(args)
-        return owner.same(
-            name,
-            (
-                None
-                if dims is None or any(d == -1 for d in dims) and what != "view"
-                else [None if d == -1 else d for d in dims]
-            ),
-        )
+        if dims is None or -1 in dims and what == "expand":
+            return owner.same(name, None)
+        return owner.same(name, _without_minus_one(dims, owner))
     if what == "t":
         return owner.turned(name, None)
     if what in ("transpose", "swapaxes", "permute"):
@@ -128,6 +124,16 @@ def _derived(owner: Model, what: str, args: list[Any], named: dict[str, Any], na
     if what == "unsqueeze" and owner.dims is not None:
         return owner.same(name, [*owner.dims, 1])
     return owner.same(name, owner.dims if what in _SAME_SHAPE else None)
+
+
+def _without_minus_one(dims: list[int | None], owner: Model) -> list[int | None]:
+    """The sizes of a view: in the place of -1 what is left of the tensor's elements, None where that is not known."""
+    known = [size for size in owner.dims or () if size is not None]
+    others = [size for size in dims if size != -1]
+    left: int | None = None
+    if known and len(known) == owner.rank() and None not in others and (per := math.prod(others)):  # type: ignore[arg-type]
+        left = math.prod(known) // per
+    return [left if size == -1 else size for size in dims]
 
 
 def _order(owner: Model, what: str, args: list[Any]) -> list[int] | None:

@@ -225,6 +225,8 @@ class HostExpressions:
             return sizes if count is not None or start is None else sizes[-1:]
         if isinstance(owner, Model):
             return owner.same(owner.name) if owner.is_tensor else Model(name)
+        if isinstance(owner, dict) and isinstance(index, Dtype):
+            index = index.known or index
         if isinstance(owner, (dict, list, tuple)):
             try:
                 return owner[index] if index is not None or isinstance(owner, dict) else list(owner)

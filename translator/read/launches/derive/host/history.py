@@ -13,7 +13,8 @@ from gluonize.read.launches.derive.host.model import Saved
 class Passed:
     """What callers tell of a parameter: the `element` type of the tensor and why, or that it is that of an earlier parameter
     (`like`); `present` where a call surely passes a tensor, `absent` where the first one passes None. `known`: one call passes `value`,
-    or a tensor of the sizes `dims`, as far as they are numbers of the source."""
+    or a tensor of the sizes `dims`, as far as they are numbers of the source. agreed: all calls that show an element type show this one.
+    """
 
     element: str = ""
     why: str = ""
@@ -23,12 +24,16 @@ class Passed:
     known: bool = False
     value: Any = None
     dims: tuple[int | None, ...] | None = None
+    agreed: bool = True
 
     def joined(self, later: Passed) -> Passed:
         """With what a further call tells; the first one says what is left out, and the types that it shows count, an element type
         more than one that is that of another tensor."""
         types = self if self.element or self.like and not later.element else later
-        return replace(types, present=self.present or later.present, absent=self.absent, known=False, dims=None)
+        agreed = self.agreed and later.agreed and self.element == later.element
+        return replace(
+            types, present=self.present or later.present, absent=self.absent, known=False, dims=None, agreed=agreed
+        )
 
 
 @dataclass(frozen=True)

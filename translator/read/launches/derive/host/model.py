@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gluonize.read.evaluate.host_values import HostName
 from gluonize.read.launches.derive.kernel.roles import size_role
 from gluonize.read.launches.derive.supposed import supposed_size
 from gluonize.read.spec import torch_types
@@ -31,12 +32,19 @@ class Model:
     number: int | None = None
     why: str = ""
     confidence: str = "read"  # in its type
+    agreed: bool = False  # every call that is seen passes this type
     optional: bool = False  # its annotation allows None
     axes: tuple[int, ...] = ()
     scalar: str = ""  # `int`, `float`, `bool`: what its annotation says, of a number
 
     def root(self) -> Model:
         return self.like.root() if self.like is not None and not self.element else self
+
+    @property
+    def told(self) -> str:
+        """The element type where host code says it, or every call that is seen."""
+        found = self.root()
+        return found.element if found.confidence == "read" or found.agreed else ""
 
     def shown(self) -> tuple[str, str]:
         """The element type that host code shows, and where."""
@@ -119,6 +127,12 @@ class Dtype:
     """`x.dtype`."""
 
     owner: Model
+
+    @property
+    def known(self) -> HostName | None:
+        """torch's name of it where it is told; None where it is not."""
+        told = self.owner.told
+        return next((HostName.of_dtype(torch) for torch, kind in TRITON_TYPE.items() if kind == told), None)
 
 
 @dataclass(frozen=True)

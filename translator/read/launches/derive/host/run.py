@@ -65,6 +65,10 @@ class HostRun(HostExpressions):
     may_lack: bool = False  # parameters that callers leave None are None: what is computed in their place shows types
     terms: Mapping[str, Terms] = field(default_factory=dict)  # of the addresses of each pointer of the kernel
     left_out: frozenset[str] = frozenset()  # arguments that configurations and heuristics give
+    picked: Mapping[ast.For, int] = field(
+        default_factory=dict
+    )  # the item of each loop around the launch, by its number
+    loops: dict[ast.For, list] = field(default_factory=dict)  # the loops around the launch, with their items
 
     @functools.cached_property
     def ranks(self) -> dict[str, Rank]:
@@ -200,6 +204,7 @@ class HostRun(HostExpressions):
             model.is_tensor = True
             if found.element:
                 model.element, model.why, model.confidence = found.element, found.why, "use"
+                model.agreed = found.agreed
             elif isinstance(other, Model):
                 model.like = other
 
@@ -240,7 +245,10 @@ class HostRun(HostExpressions):
             self.branch(node, env, scope, goal)
         elif isinstance(node, ast.For):
             items = self.items(self.value(node.iter, env, scope))
-            item = items[-1 if takes_other_branch() else 0] if items else Model(_name_of(node.target))
+            if goal is not None and items:
+                self.loops[node] = items
+            number = self.picked.get(node, -1 if takes_other_branch() else 0)
+            item = items[number] if number < len(items) and items else Model(_name_of(node.target))
             self.assign(node.target, item, env)
             self.body(node.body, env, scope, goal)
         elif isinstance(node, ast.While):

@@ -83,10 +83,23 @@ def find_applications(program: Program, site: Site) -> Iterator[Site]:
     owner = _class_of(site)
     if owner is None:
         return
-    applies = functools.partial(_applied, owner=owner.name)
+    names = _names_of_apply(site.outer, owner.name)
+    applies = functools.partial(_applied, owner=owner.name, names=names)
     yield from _sites_in(site.outer, site.functions[0], applies, skipped=1)
-    for module in _others(program, site.outer, (f"{owner.name}.apply",), ("(",)):
+    for module in _others(program, site.outer, (f"{owner.name}.apply", *names), ("(",)):
         yield from _sites_in(module, site.functions[0], applies, skipped=1)
+
+
+def _names_of_apply(module: Scope, owner: str) -> tuple[str, ...]:
+    """The names that a module has for `C.apply`: `layer_norm = LayerNorm.apply`."""
+    return tuple(
+        target.id
+        for node in module.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Attribute) and node.value.attr == "apply"
+        if _last_name(node.value.value) == owner
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    )
 
 
 def _others(program: Program, home: Scope, names: tuple[str, ...], behind: tuple[str, ...]) -> Iterator[Scope]:
@@ -133,9 +146,11 @@ def _called(node: ast.Call, functions: tuple, name: str, module: Scope) -> ast.C
     return node if _last_name(node.func) == name else None
 
 
-def _applied(node: ast.Call, functions: tuple, owner: str) -> ast.Call | None:
-    """`C.apply(...)` or `module.C.apply(...)`."""
+def _applied(node: ast.Call, functions: tuple, owner: str, names: tuple[str, ...]) -> ast.Call | None:
+    """`C.apply(...)` or `module.C.apply(...)`, by these words or by a name that stands for them."""
     func = node.func
+    if _last_name(func) in names:
+        return node
     is_one = isinstance(func, ast.Attribute) and func.attr == "apply" and _last_name(func.value) == owner
     return node if is_one else None
 

@@ -1,7 +1,8 @@
-"""The launches of one kernel, and the table that says what was guessed for them."""
+"""The launches of one kernel, those guessed and those that stand in host code, and the table that says what was guessed for them."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -9,18 +10,26 @@ from pathlib import Path
 from typing import Any
 
 from gluonize.diagnostics import TranslationError
+from gluonize.read.evaluate.spec_values import decode_value
 from gluonize.read.kernels.gluon_kernels import refuse_gluon
 from gluonize.read.kernels.listing import list_kernels, nothing_to_launch
 from gluonize.read.kernels.load import LoadedKernel, load_kernel
+from gluonize.read.launches.bound.binding import LaunchBinding
+from gluonize.read.launches.bound.completed import BoundLaunch, bound_launches
+from gluonize.read.launches.bound.launches import bindings_of
 from gluonize.read.launches.derive.evidence import Evidence, gather_evidence
 from gluonize.read.launches.derive.not_found import not_found
 from gluonize.read.launches.derive.proposal.cover import Covered, covering_launches
 from gluonize.read.launches.derive.proposal.described_tensors import described
-from gluonize.read.launches.derive.proposal.guess import Proposal
+from gluonize.read.launches.derive.proposal.guess import Guess, Proposal
 from gluonize.read.launches.derive.proposal.propose import Proposer
 from gluonize.read.launches.derive.proposal.revise import asked
-from gluonize.read.launches.derive.proposal.verdict import Judge
-from gluonize.read.launches.derive.table import Derivation, Row
+from gluonize.read.launches.derive.proposal.verdict import Branch, Judge
+from gluonize.read.launches.table import Derivation, Row
+from gluonize.read.spec.launch import LaunchSpec, compiled_as
+
+# Launches of host code that a kernel is translated for beside the guessed ones: each is compiled twice and validated.
+_WRITTEN = 8
 
 Judging = Callable[[LoadedKernel], AbstractContextManager[Judge]]
 
@@ -57,22 +66,88 @@ def derive_kernel(
             changed = _changed(asked_for, covered)
         if not covered:
             raise TranslationError(not_found(evidence, refused))
+        bindings = tuple(bindings_of(evidence))
+        covered[0] = _as_written(evidence, bindings, covered[0], judge)
         configured, notes = _configured(evidence, covered[0], judge)
         if refused is not None and not changed:
             found, site = not_found(evidence, refused), evidence.sites[0].place(loaded.path)
             notes.append(
                 f"the launch at {site} is refused, and another one was made up: {found.why} (line {found.line})"
             )
+        proposals = [covered[0].proposal, *configured, *(more.proposal for more in covered[1:])]
+        guessed = [proposal.spec(name, source) for proposal in proposals]
+        written, branches, left_out = _written(evidence, bindings, guessed, 1 + len(configured), judge)
+    if left_out:
+        notes.append(f"{left_out} more launches in host code were not translated for; they may be served all the same")
     stem = Path(source).stem if source.endswith(".py") else source
-    proposals = [covered[0].proposal, *configured, *(more.proposal for more in covered[1:])]
-    single = len(proposals) == 1
-    specs = tuple(
-        proposal.spec(f"{stem}/{name}" + ("" if single else f"#{number}"), source)
-        for number, proposal in enumerate(proposals, 1)
-    )
+    # A guess that only goes where a launch of host code goes is not needed beside it.
+    further = [more for more in covered[1:] if more.branches - covered[0].branches - branches]
+    specs = [*guessed[: 1 + len(configured)], *(more.proposal.spec(name, source) for more in further), *written]
+    numbered = [f"{stem}/{name}" + (f"#{number}" if specs[1:] else "") for number in range(1, len(specs) + 1)]
+    launches = tuple(replace(spec, id=id) for spec, id in zip(specs, numbered))
     rows = tuple(Row(n, g.shown(), g.why, g.confidence) for n, g in covered[0].proposal.arguments.items())
-    others = tuple(", ".join(more.differs) for more in covered[1:])
-    return Derivation(name, specs, rows, others, (*evidence.unread, *changed, *notes))
+    others = tuple(", ".join(more.differs) for more in further)
+    return Derivation(name, launches, rows, others, (*evidence.unread, *changed, *notes), bindings)
+
+
+def _chosen(evidence: Evidence, bindings: tuple[LaunchBinding, ...]) -> list[LaunchBinding]:
+    """The launches of host code with the configurations that are translated for."""
+    taken = [any(config is other for other in evidence.configs) for config in evidence.every_config] or [True]
+    return [replace(b, configs=tuple(itertools.compress(b.configs, taken))) for b in bindings]
+
+
+def _as_written(evidence: Evidence, bindings: tuple[LaunchBinding, ...], first: Covered, judge: Judge) -> Covered:
+    """The first launch as host code has it, where what was guessed is put together from several of its launches."""
+    guessed = first.proposal.spec(evidence.name, evidence.source)
+    every = bound_launches([replace(b, configs=b.configs[:1]) for b in _chosen(evidence, bindings)], [guessed])
+    same = any(compiled_as(way.spec.as_json()) == compiled_as(guessed.as_json()) for way in every)
+    for way in every if not same else ():
+        if not way.differs or any(name in evidence.settings for name, _ in way.differs):
+            continue
+        proposal = first.proposal.with_guesses(_corrections(evidence, way, guessed))
+        proposal = replace(proposal, options=dict(way.spec.options), values=dict(way.spec.values), grid=way.spec.grid)
+        if (verdict := asked(evidence, proposal, judge)).accepted:
+            return replace(first, proposal=proposal, branches=verdict.branches)
+    return first
+
+
+def _corrections(evidence: Evidence, way: BoundLaunch, guessed: LaunchSpec) -> dict[str, Guess]:
+    """What a launch in host code has otherwise than it was guessed."""
+    out: dict[str, Guess] = {}
+    for name, kind in way.spec.signature.items():
+        parts = [(s.signature[name], s.constexprs.get(name), s.attrs.get(name, "")) for s in (way.spec, guessed)]
+        if parts[0] == parts[1] or not isinstance(kind, str):
+            continue
+        known = way.binding.arguments[name]
+        place = f"line {way.binding.line}" + (f", {way.binding.caller}" if way.binding.caller else "")
+        why = f"`{known.text}` at {place}" if known.text else f"the launch at {place}"
+        if kind == "constexpr":
+            value = decode_value(way.spec.constexprs[name], evidence.loaded.load_jit)
+            out[name] = Guess.constant(value, why, "computed")
+        else:
+            out[name] = Guess(kind, None, why, "computed", "D" in way.spec.attrs.get(name, ""), known.number)
+    return out
+
+
+def _written(
+    evidence: Evidence, bindings: tuple[LaunchBinding, ...], guessed: list[LaunchSpec], kept: int, judge: Judge
+) -> tuple[list[LaunchSpec], frozenset[Branch], int]:
+    """The launches that stand in host code beside the first `kept` of those that were guessed, which the front end accepts, with the
+    branches that they go into, and how many more there are. Those come first that differ in more than in what numbers are multiples of.
+    """
+    chosen = _chosen(evidence, bindings)
+    unique: dict[str, BoundLaunch] = {}
+    for way in sorted(bound_launches(chosen, guessed), key=lambda way: not way.differs):
+        is_set = any(name in evidence.settings for name, _ in way.differs)  # what is set beats what is written
+        open_answer = evidence.heuristics.keys() & set(way.unknown)
+        if not is_set and not (open_answer and (way.spec.values or not way.differs)):
+            unique.setdefault(compiled_as(way.spec.as_json()), way)
+    known = {compiled_as(spec.as_json()) for spec in guessed[:kept]}
+    asked = [way for key, way in unique.items() if key not in known]
+    verdicts = [(way.spec, judge(way.spec)) for way in asked[:_WRITTEN]]
+    accepted = [(spec, verdict.branches) for spec, verdict in verdicts if verdict.accepted]
+    branches = frozenset(branch for _, own in accepted for branch in own)
+    return [spec for spec, _ in accepted], branches, len(asked[_WRITTEN:])
 
 
 def _configured(evidence: Evidence, first: Covered, judge: Judge) -> tuple[list[Proposal], list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gluonize.read.launches.bound.binding import LaunchBinding
 from gluonize.read.spec.launch import LaunchSpec
 
 
@@ -25,13 +26,15 @@ class Row:
 @dataclass(frozen=True)
 class Derivation:
     """The launches of one kernel, the first being the default; `rows` say what the first one has, `others` how each further one
-    differs, `notes` what could not be read or was passed over."""
+    differs, `notes` what could not be read or was passed over, `bindings` what is known of its launches in host code.
+    """
 
     kernel: str
     launches: tuple[LaunchSpec, ...]
     rows: tuple[Row, ...]
     others: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    bindings: tuple[LaunchBinding, ...] = ()
 
     @property
     def guesses(self) -> tuple[Row, ...]:
