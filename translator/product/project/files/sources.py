@@ -73,7 +73,7 @@ def refuse_without_kernels(source: str) -> None:
         return  # a module, or a file that reading it later says more of
     try:
         tree = parsed_text(content, source)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     nodes = [*ast.walk(tree)]
     imported = {name for node in nodes for name, module in _imports(node) if module not in _KNOWN}
