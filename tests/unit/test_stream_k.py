@@ -357,11 +357,7 @@ WAYS = {
     "a compile-time bound": SOURCE.replace("K, BLOCK: tl.constexpr", "K: tl.constexpr, BLOCK: tl.constexpr"),
     "conditions at compile time": SOURCE.replace(
         "BLOCK: tl.constexpr)", "BLOCK: tl.constexpr, WHOLE: tl.constexpr = False)"
-    )
-    .replace(
-        "            a = tl.load", "            if WHOLE:\n                a = tl.load(a_ptrs)\n            a = tl.load"
-    )
-    .replace(
+    ).replace(
         "        acc = tl.dot(a, b, acc)\n",
         "        if WHOLE:\n            acc = tl.dot(tl.load(a_ptrs), b, acc)\n"
         "        else:\n            acc += tl.dot(a, b)\n",
