@@ -11,6 +11,7 @@ from triton.compiler.errors import CompilationError
 
 from test_family import COPY, LOOP, copy, loop
 from translation_of import dedent, launch, tensor, translate, validated
+from gluonize.judge.verdict import validate_launch
 from gluonize.judge.verdict.launch_check import launch_check
 from gluonize.output.contracts.launch_checks import AskedOfSome, RunTimeContract, guard, shared_check
 from gluonize.output.contracts.seen_rows import torch_name
@@ -268,6 +269,22 @@ def test_launcher_takes_the_general_kernel_when_the_translation_refuses_while_co
     public.fn.error = RuntimeError("the device is gone")
     with pytest.raises(RuntimeError):
         public[(1,)](Tensor(), Tensor(), 5, BLOCK=64)
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "u8"])
+def test_inputs_of_the_general_kernel_are_not_tried_on_the_translation(tmp_path, dtype):
+    """Far offsets and the like go to the kernel as it was written: the translation need not serve them."""
+    path = tmp_path / "general.py"
+    path.write_text(translate(tmp_path, COPY, copy(dtype), fallback="general").text)
+    answer = validate_launch(str(tmp_path / "source.py"), str(path), copy(dtype), "gfx942")
+    assert answer["status"] == "validated", answer
+    if dtype != "fp32":  # tensors of bytes do not come so far
+        return
+    # A launcher that would send them all to the translation is found out.
+    fits = "storage().size() > 2**31 - 1:\n            return False"
+    path.write_text(path.read_text().replace(fits, fits.replace("2**31", "2**39")))
+    answer = validate_launch(str(tmp_path / "source.py"), str(path), copy(dtype), "gfx942")
+    assert answer["status"] in ("mismatch", "hazard") and "buffer offset" in answer["reason"], answer
 
 
 def test_launcher_shows_what_the_kernel_shows(tmp_path):

@@ -329,7 +329,9 @@ class TestUpdate:
         edit("scale.py", '"""Doubles."""', '"""Scales."""')
         before = Path(OUT).read_text()
         assert run(["update"]) == 1
-        assert "[mismatch]" in capsys.readouterr().err and Path(OUT).read_text() == before
+        printed = capsys.readouterr().err
+        assert "[mismatch]" in printed and Path(OUT).read_text() == before
+        assert "its hand edits are part of it" in printed and "bug in gluonize" not in printed
         kept = Path("scale_gfx942.rejected.py").read_text()
         assert kept.startswith("# Rejected by gluonize") and "x * FACTOR + 1" in kept
         assert "1 generated file:" in check(capsys)[1]
@@ -477,6 +479,22 @@ def test_update_says_that_there_is_nothing_to_merge(project, capsys):
     assert run(["update"]) == 0
     printed = capsys.readouterr().out
     assert "current" in printed and "nothing to merge" in printed
+
+
+def test_an_edited_file_does_not_stay_validated(project, capsys):
+    write_launches(project, values=values(), grid=[2])
+    assert run(["translate", "scale.py", "-t", "gfx942", "-l", "l.json", "--force", "-q"]) == 0
+    edit(OUT, "# The tail", "# the tail")
+    assert run(["update"]) == 0 and "# Validated: every" in Path(OUT).read_text()
+    assert "validated" not in capsys.readouterr().out
+    edit(OUT, "scale_kernel.add_pre_run_hook(_check_scale_kernel)", "")  # then offsets of 32 bits may not reach
+    edited = Path(OUT).read_text()
+    assert run(["update"]) == 0
+    assert "not validated: " in capsys.readouterr().out
+    text = Path(OUT).read_text()
+    assert "# Validated" not in text and "# Not validated: " in text
+    assert text.partition("\n# scale_kernel: ")[2] == edited.partition("\n# scale_kernel: ")[2] != ""
+    assert run(["update"]) == 0 and Path(OUT).read_text() == text
 
 
 def test_edits_of_a_formatted_file_are_merged(project, capsys):

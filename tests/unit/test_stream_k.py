@@ -355,6 +355,13 @@ WAYS = {
         "    c_ptr += 0 * N\n    c_ptrs = c_ptr +", "    c_ptrs = c_ptr + tl.program_id(1) * M * N +"
     ),
     "a compile-time bound": SOURCE.replace("K, BLOCK: tl.constexpr", "K: tl.constexpr, BLOCK: tl.constexpr"),
+    "conditions at compile time": SOURCE.replace(
+        "BLOCK: tl.constexpr)", "BLOCK: tl.constexpr, WHOLE: tl.constexpr = False)"
+    ).replace(
+        "        acc = tl.dot(a, b, acc)\n",
+        "        if WHOLE:\n            acc = tl.dot(tl.load(a_ptrs), b, acc)\n"
+        "        else:\n            acc += tl.dot(a, b)\n",
+    ),
     "names of the source": SOURCE.replace("pid", "tile").replace("rows", "programs").replace("inner", "sums"),
 }
 

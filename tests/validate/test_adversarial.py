@@ -172,6 +172,9 @@ def test_trip_counts_that_no_launch_can_make_are_not_asked_for(tmp_path: Path):
 
 
 CHECK = """
+kernel.add_pre_run_hook(_check_kernel)
+
+
 def _check_kernel(*args, **kwargs):
     given = {p.name: p.default for p in kernel.params} | dict(zip(kernel.arg_names, args)) | kwargs
     for name in ("x_ptr",):

@@ -126,9 +126,13 @@ def _carried(facts: FunctionFacts, loop: ast.For) -> tuple[list[Summed], list[Mo
     sums: list[Summed] = []
     moved: list[Moved] = []
     for name in sorted(stores(loop)):
-        made = [s for s in ast.walk(loop) if isinstance(s, ast.stmt) and s is not loop and name in _bound_by(s)]
+        inside = [s for s in ast.walk(loop) if isinstance(s, ast.stmt) and s is not loop]
+        made = [s for s in inside if name in _bound_by(s) and facts.taken(s)]
         begins = {
-            d.node: d for n in _reads(loop, name) for d in facts.webs.reaching.get(n, ()) if loop not in d.in_loop
+            d.node: d
+            for n in _reads(facts, loop, name)
+            for d in facts.webs.reaching.get(n, ())
+            if loop not in d.in_loop
         }
         begins = {node: d for node, d in begins.items() if node is not loop}
         behind = _read_behind(facts, loop, name)
@@ -136,8 +140,8 @@ def _carried(facts: FunctionFacts, loop: ast.For) -> tuple[list[Summed], list[Mo
             if behind is not None:
                 raise refused(facts, behind, f"`{name}` is what the last step has made of it", _LEAVE)
             continue
-        statement = made[0]
-        if len(made) > 1 or not any(statement is s for s in loop.body):
+        statement = made[0] if made else loop
+        if len(made) != 1 or not any(statement is s for s in _always(facts, loop.body)):
             raise refused(facts, statement, f"`{name}` is not changed once in each step", _LEAVE)
         begin = next(iter(begins.values())) if len(begins) == 1 else None
         if (found := _sum(facts, loop, statement, name, begin)) is not None:
@@ -150,22 +154,30 @@ def _carried(facts: FunctionFacts, loop: ast.For) -> tuple[list[Summed], list[Mo
     return sums, moved
 
 
+def _always(facts: FunctionFacts, body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a block that always run, those under a compile-time condition that holds among them."""
+    for s in body:
+        yield s
+        if isinstance(s, ast.If) and isinstance(facts.fact(s.test), ConstFact):
+            yield from (inner for inner in _always(facts, [*s.body, *s.orelse]) if facts.taken(inner))
+
+
 def _bound_by(s: ast.stmt) -> set[str]:
     """The names that a statement itself gives a value, not those inside it."""
     return set() if isinstance(s, ast.While | ast.If | ast.With) else stores(s)
 
 
-def _reads(node: ast.AST, name: str) -> list[ast.Name]:
-    """Where a variable is read, `x` of `x += y` among them."""
+def _reads(facts: FunctionFacts, node: ast.AST, name: str) -> list[ast.Name]:
+    """Where a variable is read in code that runs, `x` of `x += y` among them."""
     names = [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == name]
     moves = {s.target for s in ast.walk(node) if isinstance(s, ast.AugAssign)}
-    return [n for n in names if isinstance(n.ctx, ast.Load) or n in moves]
+    return [n for n in names if (isinstance(n.ctx, ast.Load) or n in moves) and facts.taken(n)]
 
 
 def _read_behind(facts: FunctionFacts, loop: ast.For, name: str) -> ast.Name | None:
     """Where a value that the loop gives a variable is read behind it."""
     inside = set(ast.walk(loop))
-    others = [n for n in _reads(facts.tree, name) if n not in inside]
+    others = [n for n in _reads(facts, facts.tree, name) if n not in inside]
     return next(
         (n for n in others if any(loop in d.in_loop or d.node is loop for d in facts.webs.reaching.get(n, ()))), None
     )
@@ -176,7 +188,7 @@ def _sum(facts: FunctionFacts, loop: ast.For, s: ast.stmt, name: str, begin: Def
     fact = facts.tensor(begin.value) if begin is not None and begin.value is not None else None
     if fact is None or fact.dtype not in SUMMED or fact.rank > 2 or not _is_zero(facts, begin):
         return None
-    if len(_reads(loop, name)) != 1 or not (_added(s, name) is not None or _accumulated(facts, s, name)):
+    if len(_reads(facts, loop, name)) != 1 or not (_added(s, name) is not None or _accumulated(facts, s, name)):
         return None
     if isinstance(s, ast.AugAssign) and not isinstance(s.op, ast.Add):
         return None
@@ -238,7 +250,7 @@ def _move(facts: FunctionFacts, loop: ast.For, s: ast.stmt, name: str, begin: De
         return None
     fact, added = facts.fact(s.value if isinstance(s, ast.Assign) else target), facts.fact(by)
     if isinstance(s, ast.AugAssign):
-        fact = next((facts.fact(n) for n in _reads(loop, name) if isinstance(n.ctx, ast.Load)), None)
+        fact = next((facts.fact(n) for n in _reads(facts, loop, name) if isinstance(n.ctx, ast.Load)), None)
     if not isinstance(fact, TensorFact) or not (fact.is_pointer or fact.dtype in ("int32", "int64")):
         return None
     if isinstance(added, TensorFact) and added.dtype not in ("int32", "int64"):

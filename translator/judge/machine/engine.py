@@ -297,6 +297,7 @@ class Machine:
         self.work = 0
         self.longest = 0
         self.step_limit = STEP_LIMIT
+        self.running: Program | None = None  # that began last
         self.multiply_adds = 0
         self.fetched: Counter[int] = Counter()  # bytes that copies read from memory, by line
         self.reduction = 1
@@ -323,7 +324,7 @@ class Machine:
 
     def _run_one(self, arguments: list, number: int, turns: Turns | None) -> None:
         function = self.module.entry
-        program = Program(self, self.position(number))
+        program = self.running = Program(self, self.position(number))
         program.turns = turns
         env = self.environment((name, value) for (name, _), value in zip(function.arguments, arguments))
         program.run_region(function.region, env)

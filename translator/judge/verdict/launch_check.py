@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -18,24 +19,33 @@ from gluonize.judge.machine.dtypes import ELEMENTS, stored
 from gluonize.read.spec.launch import LaunchSpec
 
 PREFIX = "_check_"
+FITS = "_fits_"  # of a kernel beside which the author's own stays: whether the translated one runs
+_INSTALLERS = ("_checked_", "_run_checked_")  # functions that put a check before launches
 _ALLOWED = (
     "abs all any bool callable dict enumerate float getattr hasattr int isinstance len list max min range set sorted str sum tuple zip "
     "ValueError TypeError"
 ).split()
 _FLOATS = {element: name for name, element in ELEMENTS.items() if "float" in name}
+_WHOLE = re.compile(r"\*k?(?P<sign>[iu])(?P<bits>\d+)")
 NO_ANSWER = "its launch check cannot be asked"
 
 
 class StandIn:
-    """A tensor as a launch check sees it. storage in bytes."""
+    """A tensor as a launch check sees it. storage in bytes. kind: its type in the signature of the launch."""
 
-    def __init__(self, tensor: Tensor):
+    def __init__(self, tensor: Tensor, kind: str = ""):
         size = stored(tensor.element).itemsize
         self.shape, self.strides, self.size_of_element = tensor.shape, tensor.strides, size
         self.bytes = tensor.storage
         self.offset = tensor.offset
-        if tensor.element in _FLOATS:  # of whole numbers it is not known here whether they have a sign
+        if tensor.element in _FLOATS:
             self.dtype = _FLOATS[tensor.element]
+        elif (whole := _WHOLE.fullmatch(kind)) is not None:  # else it is not known whether it has a sign
+            self.dtype = (
+                "bool"
+                if whole["bits"] == "1"
+                else f"{whole['sign'].replace('i', 'int').replace('u', 'uint')}{whole['bits']}"
+            )
 
     def untyped_storage(self) -> SimpleNamespace:
         return SimpleNamespace(size=lambda: self.bytes, nbytes=lambda: self.bytes)
@@ -54,24 +64,82 @@ class StandIn:
 
 
 def launch_check(tree: ast.Module, kernel: str, spec: LaunchSpec, defaults: dict[str, int]) -> Callable[[Inputs], str]:
-    """refusal(inputs) -> why the translation refuses them, "" where it takes them, as a file without a check takes all.
+    """refusal(inputs) -> why the translation refuses them, "" where it takes them, as a file without a check takes all, and one in which
+    nothing calls it.
 
     spec: has the compile-time arguments, the number of warps, and the grid where inputs have no other. defaults: of the kernel's parameters.
     """
+    name = PREFIX + kernel.rpartition(".")[2].lstrip("_")
+    asked = _asked(tree, name, kernel, spec, defaults)
+    if asked is None:
+        return lambda inputs: ""
+
+    def refusal(inputs: Inputs) -> str:
+        try:
+            asked(inputs, lambda check, grid, given: check(grid=grid, **given))
+        except (ValueError, TypeError, ArithmeticError) as refused:
+            return str(refused)
+        except _Unanswered as error:
+            return str(error)
+        return ""
+
+    return refusal
+
+
+def other_kernel(
+    tree: ast.Module, kernel: str, spec: LaunchSpec, defaults: dict[str, int]
+) -> Callable[[Inputs], str] | None:
+    """answer(inputs) -> that the author's own kernel runs on them, "" where the translated one does; None in a file without that choice.
+
+    spec, defaults: as `launch_check` takes them.
+    """
+    name = FITS + kernel.rpartition(".")[2].lstrip("_")
+    asked = _asked(tree, name, kernel, spec, defaults)
+    if asked is None:
+        return None
+
+    def answer(inputs: Inputs) -> str:
+        try:
+            fits = asked(inputs, lambda check, grid, given: check(defaults | given | {"grid": grid}))
+        except (ValueError, TypeError, ArithmeticError) as error:
+            return f"{NO_ANSWER}: {error}"
+        except _Unanswered as error:
+            return str(error)
+        return "" if fits else f"{kernel}: its launcher runs the general kernel on them"
+
+    return answer
+
+
+class _Unanswered(Exception):
+    """Why a check cannot be asked."""
+
+    def __init__(self, why: object = ""):
+        super().__init__(f"{NO_ANSWER}: {why}" if why else NO_ANSWER)
+
+
+def _asked(
+    tree: ast.Module, name: str, kernel: str, spec: LaunchSpec, defaults: dict[str, int]
+) -> Callable[[Inputs, Callable[..., Any]], Any] | None:
+    """ask(inputs, call) -> what `call(function, grid, arguments)` gives for the function `name` of a file; None where there is none.
+
+    `ask` raises `_Unanswered` where the function may not be run or needs more than is there, and else what the function raises.
+    """
     constants = spec.constexprs
     options = {key: spec.options[key] for key in ("num_warps", "num_ctas") if key in spec.options}
-    name = PREFIX + kernel.rpartition(".")[2].lstrip("_")
     functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    if name not in functions:
-        return lambda inputs: ""
-    if not _harmless(functions[name]):
-        return lambda inputs: NO_ANSWER
+    if name not in functions or not _in_use(tree, name):
+        return None
+    harmless = _harmless(functions[name])
     plain = [node for node in _reached(functions, name) if node.name.startswith("_") and _harmless(node)]
     allowed = {word: getattr(builtins, word) for word in _ALLOWED}
     code = compile(ast.Module(plain, []), "<launch check>", "exec")
 
-    def refusal(inputs: Inputs) -> str:
-        given = options | constants | {key: _seen(value) for key, value in inputs.arguments.items()}
+    def ask(inputs: Inputs, call: Callable[..., Any]) -> Any:
+        if not harmless:
+            raise _Unanswered
+        kinds = spec.signature
+        given = {key: _seen(value, str(kinds.get(key, ""))) for key, value in inputs.arguments.items()}
+        given = options | constants | given
         for key in inputs.left_out:
             del given[key]
         params = [SimpleNamespace(name=key, default=value, has_default=True) for key, value in defaults.items()]
@@ -80,14 +148,11 @@ def launch_check(tree: ast.Module, kernel: str, spec: LaunchSpec, defaults: dict
         scope: dict[str, Any] = {"__builtins__": allowed, kernel.rpartition(".")[2]: stand_in}
         exec(code, scope)
         try:
-            scope[name](grid=inputs.grid or tuple(spec.grid), **given)
-        except (ValueError, TypeError, ArithmeticError) as refused:
-            return str(refused)
+            return call(scope[name], inputs.grid or tuple(spec.grid), given)
         except (NameError, AttributeError, KeyError, IndexError) as error:
-            return f"{NO_ANSWER}: {error}"
-        return ""
+            raise _Unanswered(error) from error
 
-    return refusal
+    return ask
 
 
 def _reached(functions: dict[str, ast.FunctionDef], name: str) -> list[ast.FunctionDef]:
@@ -100,6 +165,19 @@ def _reached(functions: dict[str, ast.FunctionDef], name: str) -> list[ast.Funct
     return list(found.values())
 
 
+def _in_use(tree: ast.Module, name: str) -> bool:
+    """Whether a file names a check outside of the check itself and of what would install it."""
+    own = (name, *(f"{prefix}{name.removeprefix(PREFIX)}" for prefix in _INSTALLERS))
+    todo: list[ast.AST] = [tree]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Name) and node.id in own:
+            return True
+        inside = isinstance(node, ast.FunctionDef) and node.name in own
+        todo += node.decorator_list if inside else ast.iter_child_nodes(node)
+    return False
+
+
 def _harmless(function: ast.FunctionDef) -> bool:
     """No decorator, import, loop without end or private attribute: a check reads arguments and raises."""
     nodes = list(ast.walk(function))
@@ -108,12 +186,12 @@ def _harmless(function: ast.FunctionDef) -> bool:
     return not (function.decorator_list or hidden or other)
 
 
-def _seen(value: Any) -> Any:
+def _seen(value: Any, kind: str) -> Any:
     if isinstance(value, Tensor):
-        return StandIn(value)
+        return StandIn(value, kind)
     if isinstance(value, DescriptorArgument):
         # What the translation takes for a descriptor.
         return (StandIn(value.base), tuple(value.shape), tuple(value.strides))
     if isinstance(value, list):
-        return tuple(map(_seen, value))
+        return tuple(_seen(item, "") for item in value)
     return value.item() if isinstance(value, np.generic) else value

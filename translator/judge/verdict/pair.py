@@ -27,12 +27,13 @@ from gluonize.judge.machine.engine import Machine
 from gluonize.judge.machine.hazards import Finding, Hazard, TooLong, WaitsForever
 from gluonize.judge.machine.memory.guarded import Memory
 from gluonize.judge.machine.memory.handed_over import HandedOver
+from gluonize.judge.machine.memory.races import Races
 from gluonize.judge.machine.turns import TURNS, spins
 from gluonize.judge.machine.warp_specialize import SCHEDULES
 from gluonize.judge.verdict.compare import TensorComparison, compare, new_races
 from gluonize.judge.verdict.cut_tiles import Dealing, dealings, observed, shared_launch
 from gluonize.judge.verdict.renumbered import same_work
-from gluonize.judge.verdict.result import ValidationResult
+from gluonize.judge.verdict.result import RACE, ValidationResult
 from gluonize.judge.verdict.tile_loops import Launched, badly_shared, launched
 from gluonize.read.launches.sites.persistent import Shared
 from gluonize.read.spec.launch import LaunchSpec
@@ -108,6 +109,9 @@ class Pair:
         self.waits: dict[int, list] = {}
         self.ran = Ran()  # what of the source ran on the last inputs
         self.waits_for_others = spins(source)
+        # Programs that tell each other something by atomic operations, or are specialized, have an order that is not looked into.
+        self.may_race = not source.target and not any("atomic" in op.name for op in source.walk())
+        self.races: Races | None = None  # of the launch as given
         self.last: tuple[int, ...] = ()  # programs that ran in order
         self.longest = 0  # ops that one program of the source took
         self.used: dict[str, Touched] = {}  # by tensor, what the source did in the launch as given
@@ -243,6 +247,8 @@ class Pair:
         """Raises: Hazard."""
         memory = Memory(recording=True)
         machine, arguments = self._source_machine(memory, inputs, schedule)
+        if self.may_race and order == IN_ORDER and not inputs.variant:
+            memory.observer = self.races = Races(lambda: (memory.program, machine.running.op.place))
         if order == IN_ORDER:
             machine.run(arguments, [0])
             numbers = choose_programs(machine.programs, 0 if inputs.brief else int(budget / cost(machine, memory)))
@@ -374,6 +380,7 @@ class Pair:
                 mine[i] += record[i]
 
     def _remark(self, memory: Memory, tensors: tuple[TensorComparison, ...]) -> None:
+        self.notes += [f"{RACE}{race}" for race in self.races.found.values()] if self.races is not None else []
         for name in memory.racing():
             self.notes.append(
                 f"the source stores different values to one element of {name}: compared after the same order"

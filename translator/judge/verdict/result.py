@@ -8,6 +8,7 @@ from gluonize.judge.machine.coverage import Coverage
 from gluonize.judge.machine.hazards import Finding
 from gluonize.judge.verdict.compare import TensorComparison
 
+RACE = "the source has a race: "  # begins a note
 FINITE = 1.7e308  # JSON has no infinity
 
 

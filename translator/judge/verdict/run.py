@@ -23,7 +23,7 @@ from gluonize.judge.machine.hazards import NotRunnable
 from gluonize.judge.verdict.boundaries import at_boundaries
 from gluonize.judge.verdict.compare import TensorComparison
 from gluonize.judge.verdict.far_offsets import far
-from gluonize.judge.verdict.launch_check import NO_ANSWER, launch_check
+from gluonize.judge.verdict.launch_check import NO_ANSWER, launch_check, other_kernel
 from gluonize.judge.verdict.pair import MANY, Observer, Pair, SourceFault
 from gluonize.judge.verdict.renumbered import fewer_programs
 from gluonize.judge.verdict.result import ValidationResult
@@ -293,6 +293,7 @@ def validate_job(job: dict, observe: Observer | None = None) -> dict:
     except TranslationError as error:
         reason = error.diagnostics[0].render() if error.diagnostics else str(error)
         return {"status": "skipped", "reason": reason, "seconds": time.perf_counter() - started}
+    checked = parse_file(translated.file).tree, spec.kernel, spec, translated.defaults
     inputs = None
     if job.get("inputs"):
         from gluonize.judge.inputs.hook import apply_hook
@@ -309,7 +310,7 @@ def validate_job(job: dict, observe: Observer | None = None) -> dict:
         with_variants=job.get("variants", True),
         most=job.get("most"),
         inputs=inputs,
-        refusal=launch_check(parse_file(translated.file).tree, spec.kernel, spec, translated.defaults),
+        refusal=other_kernel(*checked) or launch_check(*checked),
         defaults=source.defaults,
         observe=observe,
         tiles=translated.tiles,

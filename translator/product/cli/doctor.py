@@ -18,7 +18,6 @@ from gluonize.diagnostics import TranslationError
 from gluonize.product.cli import exit_status
 from gluonize.product.cli.console import Verbosity, rich_console
 from gluonize.rules import gluon
-from gluonize.rules.targets import DEFAULT_TARGETS as TARGETS
 from gluonize.versions import ANNOUNCED, NOT_INSTALLED, TRIED, release_of, triton_version
 
 _SECONDS = 120

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.read.files.depth import longest_statement, too_deep
 from gluonize.read.files.launcher_calls import with_launches
 from gluonize.read.files.parsed import parsed_text
 from gluonize.read.files.unpacked import unpacked
@@ -110,10 +111,20 @@ def _parse(path: str, _mtime_ns: int, _size: int) -> ParsedFile:
         message = f"syntax error: {error.msg}" if code == "source-syntax" else f"not Python source: {error.msg}"
         raise TranslationError(Diagnostic(code, message, path, error.lineno or 0, error.offset or 0)) from None
     except (RecursionError, MemoryError):
-        raise TranslationError(Diagnostic("source-syntax", "nested too deeply for Python's parser", path)) from None
+        raise _nested(path, longest_statement(text)) from None
+    if line := too_deep(tree, shown.split("\n")):
+        raise _nested(path, line)
     if shown is not text:  # Triton asks for the lines of a function by this cache
         linecache.cache[path] = (len(shown), None, shown.splitlines(keepends=True), path)
     return ParsedFile(path, shown, tree, text)
+
+
+def _nested(path: str, line: int) -> TranslationError:
+    why = (
+        "what reads it, Triton too, calls itself for each level: a sum of many terms is a tree as deep as it has terms"
+    )
+    help = "write it in several statements, or as a loop over tl.static_range"
+    return TranslationError(Diagnostic("source-syntax", "this is nested too deeply", path, line, 0, why, help))
 
 
 def decode_source_bytes(raw: bytes) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 
+from gluonize.facts.refusals import refuse
 from gluonize.gluon.written import Written, binary, call, operand
 from gluonize.trace.front.trace import TensorFact
 from gluonize.trace.model.elements import bits_of
@@ -43,6 +44,10 @@ def rows_of(writing: Writing, value: ast.expr, fact: TensorFact) -> Blocked | No
     own = facts.tensor(value)
     if own is None or own.shape != fact.shape or fact.rank != 2 or not isinstance(writing.home(value), Wmma):
         return None
+    if any(sum(n != 0 for n in base) > 1 for base in writing.home(value).warp_bases):
+        what = "a product whose warps are spread for `lds-partitions=two` cannot leave by `stores=copied`"
+        why = "the compiler writes no tile to LDS out of a layout in which a warp is apart in both dimensions"
+        raise refuse(facts.frame, value, "strategy", what, why, "leave one of the two choices out")
     columns = fact.shape[1]
     vector = WIDEST // bits_of(fact.pointee)
     if columns < vector:

@@ -58,6 +58,8 @@ _OPERATORS = {
     ast.BitXor: "^",
 }
 
+_LANGUAGE_MODULES = ("triton.language", "triton.language.core", "triton.language.math", "triton.language.standard")
+
 
 class Expressions(DemandWalk):
     """`emit(node, want)` returns the text for `node` in the layout `want`; demands on variables are noted as they come."""
@@ -232,6 +234,8 @@ class Expressions(DemandWalk):
             if name in vars(__builtins__) if isinstance(__builtins__, types.ModuleType) else name in __builtins__:
                 return name
         self.refuse_nvidia(node, value)
+        if (member := _member_of_language(value)) is not None:
+            return self.in_language(*member)
         self.record.globals_needed[name] = (value, self.facts.frame.fn)
         return name
 
@@ -287,16 +291,10 @@ class Expressions(DemandWalk):
         module = base.__name__
         if (moved := self.moved(node, base)) is not None:
             return moved
-        if module in ("triton.language", "triton.language.core", "triton.language.math", "triton.language.standard"):
-            value = getattr(base, node.attr, None)
-            if hasattr(gl, node.attr) and not isinstance(value, types.ModuleType):
-                return f"gl.{node.attr}"
-            if isinstance(value, types.ModuleType):
+        if module in _LANGUAGE_MODULES:
+            if isinstance(getattr(base, node.attr, None), types.ModuleType):
                 return None
-            self.record.imports.add(TRITON_LANGUAGE)
-            inner = "" if module == "triton.language" else module.removeprefix("triton.language") + "."
-            prefix = "tl." if not inner or hasattr(tl, node.attr) else f"tl{inner}"
-            return f"{prefix}{node.attr}"
+            return self.in_language(module, node.attr)
         top = module.partition(".")[0]
         value = getattr(base, node.attr, None)
         if top != "triton" and top not in sys.stdlib_module_names and isinstance(value, (JITCallable, tl.constexpr)):
@@ -325,6 +323,14 @@ class Expressions(DemandWalk):
         self.record.imports.add(TRITON_LANGUAGE)
         return f"tl.{last}"
 
+    def in_language(self, module: str, attr: str) -> str:
+        """A name of one of Triton's language modules, as Gluon's where that has it too."""
+        if hasattr(gl, attr):
+            return f"gl.{attr}"
+        self.record.imports.add(TRITON_LANGUAGE)
+        inner = module.removeprefix("triton.language")
+        return f"tl.{attr}" if not inner or hasattr(tl, attr) else f"tl{inner}.{attr}"
+
     def subscript(self, node: ast.Subscript, want: Any) -> Written:
         base = self.facts.tensor(node.value)
         if base is None:
@@ -344,6 +350,15 @@ class Expressions(DemandWalk):
                     return self.convert(text, want)
             return text
         return self.splice(node, self.writing.texts(self.subscript_parts(node, want)))
+
+
+def _member_of_language(value: Any) -> tuple[str, str] | None:
+    """The module of Triton's language that a function comes from and its name there, whatever a file calls it."""
+    attr = getattr(value, "__name__", None)
+    if not isinstance(attr, str) or not isinstance(value, (types.FunctionType, JITCallable)):
+        return None
+    modules = (module for module in _LANGUAGE_MODULES if getattr(sys.modules[module], attr, None) is value)
+    return next(((module, attr) for module in modules), None)
 
 
 def _spanned(node: ast.AST) -> bool:

@@ -7,6 +7,7 @@ Pointers are 64-bit integers, so pointer arithmetic, casts and tables of pointer
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -150,12 +151,21 @@ def _spread(value, shape) -> np.ndarray:
     return np.asarray(value).reshape(-1)
 
 
+class Observer(Protocol):
+    """Who is told of plain accesses of `size` bytes at byte offsets."""
+
+    def load(self, buffer: Buffer, offset: np.ndarray, size: int) -> None: ...
+
+    def store(self, buffer: Buffer, offset: np.ndarray, size: int, changed: np.ndarray, torn: np.ndarray) -> None:
+        """changed, torn: of which accesses the bits are others than before, and others than another thread has stored."""
+
+
 @dataclass
 class Memory:
     """All buffers of one run. `program` is the number of the program that runs now; `traffic` counts elements accessed; `crossing` names a
     buffer from which a program read what another one stored, `reread`: a program read what it had stored itself; `changes` counts stores and atomic operations that changed something; with
     `recording`, every buffer remembers what was read. `hit` turns true when the byte that `watch` names (buffer, offset) is written. `peers`: of
-    a program that is a cluster, or of programs that leave each other sums.
+    a program that is a cluster, or of programs that leave each other sums. `observer` is told of loads and stores.
     """
 
     buffers: list[Buffer] = field(default_factory=list)
@@ -168,6 +178,7 @@ class Memory:
     watch: tuple[str, int] | None = None
     hit: bool = False
     peers: PeerAccesses | HandedOver | None = None
+    observer: Observer | None = None
 
     def add(self, name: str, element: str, data: np.ndarray, unheld: int = 0, pages: Pages | None = None) -> Buffer:
         """A buffer with the bytes of `data`, and `unheld` items behind them that cannot be used; or with `pages`, whose bytes they are."""
@@ -258,6 +269,8 @@ class Memory:
                     self.peers.load(buffer, offset, size, lanes, part)
                 if buffer.writer is not None and not (self.crossing and self.reread):
                     self._check_order(buffer, offset, size)
+                if self.observer is not None:
+                    self.observer.load(buffer, offset, size)
         values = decode(out, element)
         if lanes is not None:
             if other is None:
@@ -331,6 +344,8 @@ class Memory:
             buffer.racing[buffer.granules(offset[other], size)] = True
         if lanes.any():
             buffer.torn[buffer.granules(offset[lanes], size)] = True
+        if self.observer is not None:
+            self.observer.store(buffer, offset, size, before != raw, lanes)
 
     def racing(self) -> list[str]:
         """Names of buffers to which different values were stored at one address without atomics."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from gluonize.judge.lower.parity import ratio
 from gluonize.judge.machine.coverage import Coverage
+from gluonize.judge.verdict.result import RACE
 from gluonize.product.cli.translate.guess_table import correction_line, missing_lines
 from gluonize.product.project.launches.judge import HostLaunch
 from gluonize.product.project.output.verdict import united_coverage
@@ -103,6 +104,10 @@ def attention_lines(report: FileReport) -> Iterator[str]:
             if len(short) <= _WIDTH
             else "to correct a guess: -v shows all, --write-launches FILE writes them down"
         )
+    for kernel, own in launches_by_kernel(report).items():
+        races = (note for x in own for note in x.validation.get("notes", ()) if note.startswith(RACE))
+        for note in dict.fromkeys(races):
+            yield f"note: {kernel}: {note}"
     for note in report.notes[:_NOTES]:
         yield f"note: {note}"
     if len(report.notes) > _NOTES:

@@ -11,6 +11,7 @@ from gluonize.judge.lower.children.worker import WorkerPool
 from gluonize.product.project.cache.recorded import Reads
 from gluonize.product.project.cache.results import ContentCache
 from gluonize.product.project.checks.check import changes, conflict_lines
+from gluonize.product.project.checks.validation import validate_file
 from gluonize.product.project.edits.base import Base, find_base
 from gluonize.product.project.edits.merge import Merge, merge_texts
 from gluonize.product.project.files.planned import ProjectFile
@@ -23,8 +24,9 @@ from gluonize.product.project.output.provenance import (
     stamped,
     without_line,
 )
-from gluonize.product.project.output.verdict import with_verdict
+from gluonize.product.project.output.verdict import level_of, verdict, with_verdict, without_verdict
 from gluonize.product.project.translate.plan import PlannedFile, TranslateOptions
+from gluonize.product.project.translate.report import CheckedLaunch
 from gluonize.product.project.translate.run import (
     FileReport,
     checked_report,
@@ -35,6 +37,8 @@ from gluonize.product.project.translate.run import (
 from gluonize.read.files.style import CodeStyle
 from gluonize.request import TranslateResult
 
+_EDITED = "its hand edits are part of it: look at them first; if a new translation of the source without them is wrong too, report that"
+_NOTHING_NEW = "edited by hand; its source and launches did not change, so there is nothing to merge"
 ACTIONS = ("current", "written", "merged", "conflicts", "refused", "failed")
 
 
@@ -79,8 +83,9 @@ def update_file(
                 diagnostics=(Diagnostic("conflicts", "it has unresolved conflicts", file.output, help=help),),
             )
         if exists and not changes(file, generated):
-            kept = "edited by hand; its source and launches did not change, so there is nothing to merge"
-            return Updated(file, "current", notes=(kept,) * bool(generated and generated.edited))
+            if generated is not None and generated.edited:
+                return Updated(file, "current", notes=(_NOTHING_NEW, *_judged_again(file, options, pool, cache)))
+            return Updated(file, "current")
         # The text first, without checks: it may be what is there already.
         report = _generate(file, replace(options, compile=False), pool)
         if report.text is None:
@@ -102,6 +107,22 @@ def update_file(
         return Updated(file, "written", checked, diagnostics=_problems(checked))
     except TranslationError as error:
         return Updated(file, "refused", diagnostics=error.diagnostics)
+
+
+def _judged_again(
+    file: ProjectFile, options: TranslateOptions, pool: WorkerPool, cache: ContentCache
+) -> tuple[str, ...]:
+    """Has a file that was edited by hand say of its validation what is true of it now; -> a note where that is something else."""
+    with open(file.output, encoding="utf-8", newline="") as old:
+        text = old.read()
+    if not (options.compile and options.validate) or level_of(text) == "none":
+        return ()
+    found = [launch.found for launch in validate_file(file, pool, cache)]
+    judged = with_verdict(without_verdict(text), found)
+    if judged == text:
+        return ()
+    write_whole(file.output, judged)
+    return (f"with the edits it is {verdict(found) or 'not validated'}; its header says so now",)
 
 
 def _generate(file: ProjectFile, options: TranslateOptions, pool: WorkerPool) -> FileReport:
@@ -151,10 +172,16 @@ def _merge(
     checked = checked_report(replace(report, launches=()), result, options, pool, ContentCache(None), Reads())
     problems = _problems(checked)
     if checked.status != "translated":
-        checked = write_rejected(replace(checked, text=None), text)
+        checked = write_rejected(replace(checked, text=None, launches=tuple(map(_of_edited, checked.launches))), text)
         return Updated(file, "failed", checked, merge, base, _problems(checked), checked.notes)
     write_whole(file.output, with_verdict(text, checked.validations))
     return Updated(file, "merged", checked, merge, base, problems)
+
+
+def _of_edited(checked: CheckedLaunch) -> CheckedLaunch:
+    """A launch whose findings may be due to what was edited by hand, which is where to look first."""
+    found = (replace(d, help=_EDITED) if d.code == "mismatch" else d for d in checked.diagnostics)
+    return replace(checked, diagnostics=tuple(found))
 
 
 def _merged(texts: tuple[str, str, str], labels: tuple[str, str, str], style: CodeStyle, use_git: bool) -> Merge:

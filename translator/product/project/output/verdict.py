@@ -9,6 +9,7 @@ They are no part of the generated text: its digest and a comparison with a new t
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Sequence
 
@@ -58,6 +59,16 @@ def with_verdict(text: str, validations: Sequence[dict]) -> str:
     end = "\r\n" if lines[at].endswith("\r\n") else "\n"
     added = [line + end for line in verdict_lines(validations)]
     return "".join([*lines[: at + 1], *added, *lines[at + 1 :]])
+
+
+def without_verdict(text: str) -> str:
+    """`text` without the lines of its verdict."""
+    lines = text.splitlines(keepends=True)
+    at = _last_origin(lines)
+    if at is None or at + 1 == len(lines) or not lines[at + 1].startswith((FULLY, PARTLY, NOT)):
+        return text
+    rest = itertools.dropwhile(lambda line: line.startswith(CONTINUED), lines[at + 2 :])
+    return "".join([*lines[: at + 1], *rest])
 
 
 def _last_origin(lines: Sequence[str]) -> int | None:
