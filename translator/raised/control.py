@@ -40,7 +40,7 @@ def _given(last: Op | None) -> tuple[str, ...]:
 
 def _become(w: Writer, pairs: Sequence[tuple[str, str]]) -> None:
     """Give variables the values that a region ends with, all at once. pairs: (variable, value)."""
-    w.flush([value for _, value in pairs])
+    w.only([value for _, value in pairs])
     made = [(name, w.typed(w.read(value))) for name, value in pairs]
     made = [(name, written) for name, written in made if written.text != name]
     words = [set(re.findall(r"\w+", written.text)) for _, written in made]
@@ -71,7 +71,7 @@ def _may_become(w: Writer, ops: Sequence[Op], last: Op | None, argument: str, va
 
 def _carry(w: Writer, bindings: Sequence[tuple[str, str]], kinds: Sequence[Type]) -> list[str | None]:
     """Variables for what a loop carries, with their first values; None for tokens, which Gluon has none of."""
-    w.flush([first for _, first in bindings])
+    w.only([first for _, first in bindings])
     names: list[str | None] = []
     for (argument, first), kind in zip(bindings, kinds):
         if kind.kind == "token":
@@ -93,7 +93,7 @@ def _base(*values: str) -> str:
 
 def for_loop(w: Writer, op: Op) -> None:
     loop, body = op.for_loop, op.regions[0].blocks[0]
-    w.flush([loop.low, loop.high, loop.step, *(first for _, first in loop.bindings)])
+    w.only([loop.low, loop.high, loop.step, *(first for _, first in loop.bindings)])
     low, high, step = (w.read(value) for value in (loop.low, loop.high, loop.step))
     if low.literal and high.literal and low.type.element != "i32":
         high = w.typed(high)
@@ -128,14 +128,14 @@ def _body(w: Writer, ops: Sequence[Op], pairs: Sequence[tuple[str, str]]) -> Non
 
 def while_loop(w: Writer, op: Op) -> None:
     before, after = (region.blocks[0] for region in op.regions)
-    w.flush([first for _, first in op.bindings])
+    w.only([first for _, first in op.bindings])
     kinds = [kind for kind in op.result_types]
     names = _carry(w, op.bindings, _argument_types(w, op))
     ops, condition = _split(before)
     start = len(w.lines)
     w.block(ops)
     assert condition is not None
-    w.flush(condition.operands[:1])
+    w.only(condition.operands[:1])
     if len(w.lines) != start:
         raise w.refuse(op, "its condition is more than one expression")
     test = w.read(condition.operands[0])
@@ -156,7 +156,7 @@ def _argument_types(w: Writer, op: Op) -> list[Type]:
 
 
 def branch(w: Writer, op: Op) -> None:
-    w.flush([op.condition])
+    w.only([op.condition])
     test = w.read(op.condition)
     homes = []
     for value, kind in zip(op.results, op.result_types):
@@ -164,7 +164,6 @@ def branch(w: Writer, op: Op) -> None:
             w.values[value] = Written("", kind)
             homes.append(None)
         elif value in w.homes:
-            w.flush(mentioning=w.homes[value])
             homes.append(w.homes[value])
         else:
             homes.append(w.fresh(author_name(value) or op.place.name or "chosen"))
@@ -214,7 +213,7 @@ def _helper(w: Writer, op: Op) -> str:
         if outside in w.values and w.values[outside].literal:
             inner.values[outside] = w.values[outside]
     inner.block(ops)
-    inner.flush(_given(last))
+    inner.only(_given(last))
     made = [inner.typed(inner.read(value)).text for value in _given(last)]
     inner.lines.append(Line(1, f"return {', '.join(made)}"))
     base = _NAMES.get(ops[0].name, "combine") if len(ops) == 1 else "combine"
@@ -237,6 +236,6 @@ def _parameters(count: int) -> list[str]:
 
 
 def leave(w: Writer, op: Op) -> None:
-    w.flush(op.operands)
+    w.only(op.operands)
     if op.operands:
         w.line(f"return {', '.join(w.read(value).whole.text for value in op.operands)}", op.place.line)

@@ -11,6 +11,7 @@ from gluonize.raised.libdevice import function_of
 from gluonize.raised.text import ATOM, UNARY, Written, number
 from gluonize.raised.table import ROWS, Row
 from gluonize.raised.writer import Writer
+from gluonize.rules.targets import target
 from gluonize.trace.model.layouts import Mfma, Slice, Wmma, lists
 from gluonize.trace.model.op import Op
 from gluonize.trace.model.op_text import VALUES
@@ -204,7 +205,9 @@ def _cache(op: Op) -> str | None:
 def buffer_load(w: Writer, op: Op) -> None:
     base, offsets, mask, other = op.buffer
     pointer, offset = w.read(base), w.read(offsets).whole
-    text = _arguments(pointer.text, offset.text, mask=_mask(w, mask), other=_other(w, other), cache=_cache(op))
+    masked = _mask(w, mask)
+    filled = None if masked is None else _other(w, other)
+    text = _arguments(pointer.text, offset.text, mask=masked, other=filled, cache=_cache(op))
     w.keep(op, Written(f"gl.amd.cdna3.buffer_load({text})", op.type), False)
 
 
@@ -262,7 +265,7 @@ def local_alloc(w: Writer, op: Op) -> None:
     parts = [w.dtype(op, kind), lists(tuple(kind.shape)), layout]
     if op.operands:
         parts.append(w.read(op.operands[0]).whole.text)
-    w.flush(moving=False)
+    w.flush()
     w.assign(op.results[0], Written(f"gl.allocate_shared_memory({', '.join(parts)})", kind), op)
 
 
@@ -279,7 +282,8 @@ def local_load(w: Writer, op: Op) -> None:
     source, kind = w.read(op.operands[0]), op.type
     layout = w.layout(op, kind)
     token = op.keyword("token")
-    if token is not None and w.groups("ttg.async_commit_group").origin(op.operands[token]) == "ttg.async_wait":
+    waited = token is not None and w.groups("ttg.async_commit_group").origin(op.operands[token]) == "ttg.async_wait"
+    if waited and target(w.shared.target).relaxed_lds_reads:
         text = f"{_COPY}.load_shared_relaxed({source.text}, {layout})"
     else:
         text = f"{source.at(ATOM)}.load({layout})"

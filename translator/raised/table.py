@@ -7,6 +7,7 @@ operands needs no brackets; the writer puts them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -113,3 +114,10 @@ COPIES = frozenset(
         "amdg.async_tdm_copy_local_to_global",
     )
 )
+# In which order the text of an operation evaluates its operands, where that is not the order in which they are printed.
+ORDERS: dict[str, Callable[[list[str]], list[str]]] = {
+    "ttg.local_store": lambda v: [v[1], v[0]],
+    "ttg.async_copy_global_to_local": lambda v: [v[1], v[0], *v[2:]],
+    "amdg.buffer_load_to_local": lambda v: [v[-1], *v[:-1]],
+    "amdg.buffer_atomic_rmw": lambda v: [*v[1:3], v[0], *v[3:]],
+}

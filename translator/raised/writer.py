@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from gluonize.decide.layouts.inferred import NoLayout, infer
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.raised.layouts import LayoutNames
-from gluonize.raised.table import COPIES, ROWS, Row
+from gluonize.raised.table import COPIES, ORDERS, ROWS, Row
 from gluonize.raised.text import ANY, ATOM, COMPARISON, OPERATORS, UNARY, Written, dtype
 from gluonize.raised.waits import Groups
 from gluonize.rules.targets import target
@@ -30,11 +30,10 @@ RESERVED = frozenset((*keyword.kwlist, *dir(builtins), "gl", "tl", "gluon", "tri
 
 @dataclass
 class Pending:
-    """An expression that waits for its use. moves: whether it may be evaluated later than what stands between."""
+    """An expression that waits for its use."""
 
     value: str
     written: Written
-    moves: bool
     op: Op
 
 
@@ -77,6 +76,7 @@ class Writer:
         self.homes: dict[str, str] = {}
         self.uses: Counter[str] = Counter()
         self.place = 0
+        self.taken = False  # whether what is being written has something in it that waited
         self._groups: dict[str, Groups] = {}
 
     # Names and values
@@ -103,6 +103,7 @@ class Writer:
         for at, item in enumerate(self.pending):
             if item.value == value:
                 del self.pending[at]
+                self.taken = True
                 return item.written
         return self.values[value]
 
@@ -135,23 +136,37 @@ class Writer:
     def line(self, text: str, number: int = -1) -> None:
         self.lines.append(Line(self.depth, text, self.place if number < 0 else number))
 
-    def flush(self, keep: Iterable[str] = (), moving: bool = True, mentioning: str = "") -> None:
-        """Give what waits a variable. keep: values that are used now. moving: those that could wait too. mentioning: those alone that
-        name this variable."""
-        kept = set(keep)
+    def flush(self) -> None:
+        """Give what waits a variable."""
         waiting, self.pending = self.pending, []
         for item in waiting:
-            names = mentioning and mentioning not in _WORD.findall(item.written.text + item.written.full)
-            if item.value in kept or (item.moves and not moving) or names:
-                self.pending.append(item)
-            else:
+            self.assign(item.value, item.written, item.op)
+
+    def only(self, operands: Sequence[str]) -> None:
+        """Before something that is no operation is written with these operands: nothing else waits."""
+        self.ready(operands)
+        kept = [item for item in self.pending if item.value in operands]
+        self.pending = [item for item in self.pending if item.value not in operands]
+        self.flush()
+        self.pending = kept
+
+    def ready(self, operands: Sequence[str]) -> None:
+        """Before an operation is written with these operands, in the order in which its text evaluates them: what waits stays an expression
+        where that is the order of the module too, which is that of the machine's instructions."""
+        waiting = [item.value for item in self.pending]
+        first = len(waiting)
+        while first and _in_order(waiting[first - 1 :], operands):
+            first -= 1
+        named = [i for i in range(first) if waiting[i] in operands]
+        if named:
+            count = named[-1] + 1
+            out, self.pending = self.pending[:count], self.pending[count:]
+            for item in out:
                 self.assign(item.value, item.written, item.op)
 
     def assign(self, value: str, written: Written, op: Op) -> None:
         """Make a variable of a value."""
         name = self.homes.get(value) or self.fresh(author_name(value) or op.place.name or "x")
-        if value in self.homes:
-            self.flush(mentioning=name)
         self.line(f"{name} = {self.typed(written).text}", op.place.line)
         self.values[value] = Written(name, written.type)
 
@@ -166,15 +181,16 @@ class Writer:
     def _is_own(self, written: Written) -> bool:
         return written.type.element in ("i32", "f32", "i1")
 
-    def keep(self, op: Op, written: Written, moves: bool) -> None:
-        """Take the expression of an operation's result."""
+    def keep(self, op: Op, written: Written, pure: bool) -> None:
+        """Take the expression of an operation's result. pure: it need not be written where nothing uses it."""
         value = op.results[0]
         count = self.uses[value]
-        if count == 0 and moves:
+        if count == 0 and pure:
             return
         if count == 1 and len(written.text) <= LONGEST and "\n" not in written.text:
-            self.pending.append(Pending(value, written, moves, op))
+            self.pending.append(Pending(value, written, op))
         else:
+            self.flush()
             self.assign(value, written, op)
 
     def keep_or_say(self, op: Op, written: Written) -> None:
@@ -186,7 +202,8 @@ class Writer:
 
     def always(self, value: str, written: Written, op: Op) -> None:
         """Take a value that is written out at each use, unless it stands for what changes or is long."""
-        if self.carried & set(_WORD.findall(written.text)) or len(written.text) > LONGEST // 2:
+        changes = self.carried & set(_WORD.findall(written.text))
+        if self.taken or changes or len(written.text) > LONGEST // 2:
             self.keep(op, written, True)
         else:
             self.values[value] = written
@@ -198,8 +215,11 @@ class Writer:
         for op in ops:
             if op.place.line:
                 self.place = op.place.line
-            used = VALUES.findall(op.text)
-            self.flush(used, moving=False)
+            operands = VALUES.findall(op.text)
+            if op.name in ORDERS:
+                operands = ORDERS[op.name](operands)
+            self.ready(operands)
+            self.taken = False
             if op.name in COPIES or op.results and all(kind.kind == "token" for kind in op.result_types):
                 self.values |= {value: Written("", Type("token")) for value in op.results}
             if op.name in self.handlers:
@@ -226,12 +246,12 @@ class Writer:
 
     def statement(self, op: Op, written: Written) -> None:
         """Write an operation without a result."""
-        self.flush(moving=False)
+        self.flush()
         self.line(written.text, op.place.line or self.place)
 
     def several(self, op: Op, text: str) -> None:
         """Write an operation with several results."""
-        self.flush(moving=False)
+        self.flush()
         names = [self.fresh(author_name(value) or "x") for value in op.results]
         self.line(f"{', '.join(names)} = {text}", op.place.line)
         for value, name, kind in zip(op.results, names, op.result_types):
@@ -350,3 +370,8 @@ class Writer:
         if len(op.results) > 1:
             raise self.refuse(op, "Gluon finds another layout for its results")
         return replace(written, text=f"gl.convert_layout({written.text}, {layout})", level=ATOM)
+
+
+def _in_order(some: Sequence[str], all_of_them: Sequence[str]) -> bool:
+    rest = iter(all_of_them)
+    return all(value in rest for value in some)
