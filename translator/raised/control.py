@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gluonize.raised.text import ANY, ATOM, Written, dtype
+from gluonize.raised.text import Written
 from gluonize.raised.writer import Line, Writer
 from gluonize.trace.model.op import Block, Op
 from gluonize.trace.model.op_text import VALUES, author_name

@@ -13,9 +13,8 @@ _HOLE = re.compile(r"__layout_(\d+)__")
 
 @dataclass
 class LayoutNames:
-    """taken: names that nothing else may have. holes stand for the names until the whole function is written."""
+    """Holes stand for the names until the whole function is written."""
 
-    taken: set[str]
     order: list[Layout] = field(default_factory=list)
     roles: dict[Layout, str] = field(default_factory=dict)
 
@@ -31,11 +30,17 @@ class LayoutNames:
             self.roles.setdefault(layout, role)
         return f"__layout_{self.order.index(layout)}__"
 
-    def definitions(self) -> tuple[dict[str, str], list[str]]:
-        """What each hole is called, and the lines that define the names."""
+    def definitions(self, taken: set[str]) -> tuple[dict[str, str], list[str]]:
+        """What each hole is called, and the lines that define the names. taken: names of other things."""
         names: dict[Layout, str] = {}
         for layout in self.order:
-            names[layout] = self._fresh(self._base(layout))
+            base = name = self._base(layout)
+            number = 1
+            while name in taken:
+                number += 1
+                name = f"{base}_{number}"
+            taken.add(name)
+            names[layout] = name
         lines = [f"{name}: gl.constexpr = {constructor(layout, names, top=True)}" for layout, name in names.items()]
         return {f"__layout_{self.order.index(layout)}__": name for layout, name in names.items()}, lines
 
@@ -46,14 +51,6 @@ class LayoutNames:
             return f"{'ab'[layout.operand_index]}_operand"
         role = self.roles.get(layout, "")
         return f"{role or 'tile'}_{'shared' if isinstance(layout, SharedLayout) else 'layout'}"
-
-    def _fresh(self, base: str) -> str:
-        name, number = base, 1
-        while name in self.taken:
-            number += 1
-            name = f"{base}_{number}"
-        self.taken.add(name)
-        return name
 
 
 def filled(text: str, names: dict[str, str]) -> str:

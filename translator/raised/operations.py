@@ -305,6 +305,51 @@ def dot(w: Writer, op: Op) -> None:
     w.keep(op, Written(f"gl.{name}({a.text}, {b.text}, {acc.text})", op.type), False)
 
 
+def scaled_dot(w: Writer, op: Op) -> None:
+    layout = w.module.layout(op.type)
+    scaled = op.keywords("scale")
+    operands = [i for i in range(len(op.operands)) if i not in scaled]
+    scales: list[str] = ["None", "None"]
+    for at in scaled:
+        scales[operands.index(at - 1)] = w.read(op.operands[at]).whole.text
+    a, b, acc = (w.read(op.operands[i]).whole.text for i in operands[:3])
+    if op.attribute("lhs_k_pack") is False or op.attribute("rhs_k_pack") is False:
+        raise w.refuse(op, "operands that are packed along another dimension than K")
+    left, right = op.attribute("lhs"), op.attribute("rhs")
+    name = "amd.cdna4.mfma_scaled" if isinstance(layout, Mfma) else "amd.cdna5.wmma_scaled"
+    text = f'gl.{name}({a}, {scales[0]}, "{left}", {b}, {scales[1]}, "{right}", {acc})'
+    w.keep(op, Written(text, op.type), False)
+
+
+def call(w: Writer, op: Op) -> None:
+    operands = ", ".join(w.read(value).whole.text for value in op.operands)
+    text = f"{w.shared.functions[op.callee]}({operands})"
+    if not op.results:
+        w.statement(op, Written(text, Type("none")))
+    elif len(op.results) == 1:
+        w.keep(op, Written(text, op.type), False)
+    else:
+        w.several(op, text)
+
+
+def histogram(w: Writer, op: Op) -> None:
+    source = w.read(op.operands[0]).whole
+    mask = _mask(w, op.operands[1] if len(op.operands) > 1 else None)
+    kind = op.type
+    text = _arguments(source.text, str(kind.shape[0]), mask=mask, layout=w.layout(op, kind))
+    w.keep(op, Written(f"gl.histogram({text})", kind), False)
+
+
+def reinterpret(w: Writer, op: Op) -> None:
+    source, kind = w.read(op.operands[0]), op.type
+    shared = w.module.shared(kind, kind.shape)
+    if shared is None:
+        raise w.refuse(op, f"Gluon has no constructor for the layout {kind.layout}")
+    layout = w.layouts.spell(shared, op.place.name)
+    parts = f"{w.dtype(op, kind)}, {lists(kind.shape)}, {layout}"
+    w.keep(op, Written(f"{source.text}.reinterpret({parts})", kind), True)
+
+
 def convert(w: Writer, op: Op) -> None:
     source = w.read(op.operands[0]).whole
     w.keep(op, Written(f"gl.convert_layout({source.text}, {w.layout(op, op.type)})", op.type), False)
@@ -458,6 +503,10 @@ HANDLERS: dict[str, Handler] = {
     "ttg.local_load": local_load,
     "ttg.memdesc_subslice": subslice,
     "tt.dot": dot,
+    "tt.dot_scaled": scaled_dot,
+    "tt.call": call,
+    "tt.histogram": histogram,
+    "ttg.memdesc_reinterpret": reinterpret,
     "ttg.convert_layout": convert,
     "amdg.in_thread_transpose": convert,
     "tt.atomic_rmw": atomic,

@@ -74,7 +74,9 @@ ROWS: dict[str, Row] = {
     "tt.ptr_to_int": Row("{0}.to({dtype})"),
     "tt.int_to_ptr": Row("{0}.to({dtype})"),
     # Functions
-    **{f"math.{name}": _function(name) for name in ("exp", "exp2", "log", "log2", "sin", "cos", "sqrt", "rsqrt", "erf")},
+    **{
+        f"math.{name}": _function(name) for name in ("exp", "exp2", "log", "log2", "sin", "cos", "sqrt", "rsqrt", "erf")
+    },
     **{f"math.{name}": _function(name) for name in ("floor", "ceil")},
     **{f"math.{name}": _function("abs") for name in ("absf", "absi")},
     "math.fma": _function("fma", 3),

@@ -48,11 +48,12 @@ class Line:
 
 @dataclass
 class Shared:
-    """What the functions of a file have in common. helpers: text of the body -> (name, lines)."""
+    """What the functions of a file have in common. helpers: text of the body -> (name, lines). functions: of the module -> name."""
 
     module: Module
     taken: set[str] = field(default_factory=lambda: set(RESERVED))
     helpers: dict[tuple[str, ...], tuple[str, list[str]]] = field(default_factory=dict)
+    functions: dict[str, str] = field(default_factory=dict)
     target: str = ""
 
 
@@ -63,10 +64,14 @@ class Writer:
     """The statements of a function, or of the function that a reduction combines elements with."""
 
     def __init__(
-        self, shared: Shared, function: Function | None, handlers: Mapping[str, Handler], layouts: LayoutNames | None = None
+        self,
+        shared: Shared,
+        function: Function | None,
+        handlers: Mapping[str, Handler],
+        layouts: LayoutNames | None = None,
     ):
         self.shared, self.module, self.function, self.handlers = shared, shared.module, function, handlers
-        self.layouts = layouts or LayoutNames(shared.taken)
+        self.layouts = layouts or LayoutNames()
         self.values: dict[str, Written] = {}
         self.pending: list[Pending] = []
         self.lines: list[Line] = []
@@ -175,7 +180,9 @@ class Writer:
         if written.full:
             return written.whole
         if written.literal and not self._is_own(written):
-            return replace(written, text=f"gl.full([], {written.text}, {dtype(written.type)})", level=ATOM, literal=False)
+            return replace(
+                written, text=f"gl.full([], {written.text}, {dtype(written.type)})", level=ATOM, literal=False
+            )
         return written
 
     def _is_own(self, written: Written) -> bool:
@@ -237,10 +244,13 @@ class Writer:
             self.statement(op, self.filled(op, row, operands, None))
             return
         written = self.filled(op, row, operands, kinds[0])
-        if row.inferred:
-            written = self.in_layout(op, row.inferred, operands, written)
+        moved = self.moved(op, row.inferred, operands[0].type) if row.inferred else ""
         if len(kinds) > 1:
-            self.several(op, written.text)
+            for name in self.several(op, written.text):
+                if moved:
+                    self.line(f"{name} = gl.convert_layout({name}, {moved})", op.place.line)
+        elif moved:
+            self.keep(op, replace(written, text=f"gl.convert_layout({written.text}, {moved})", level=ATOM), row.pure)
         else:
             self.keep(op, written, row.pure)
 
@@ -249,13 +259,14 @@ class Writer:
         self.flush()
         self.line(written.text, op.place.line or self.place)
 
-    def several(self, op: Op, text: str) -> None:
+    def several(self, op: Op, text: str) -> list[str]:
         """Write an operation with several results."""
         self.flush()
         names = [self.fresh(author_name(value) or "x") for value in op.results]
         self.line(f"{', '.join(names)} = {text}", op.place.line)
         for value, name, kind in zip(op.results, names, op.result_types):
             self.values[value] = Written(name, kind)
+        return names
 
     def filled(self, op: Op, row: Row, operands: list[Written], kind: Type | None) -> Written:
         """The expression that a row gives."""
@@ -274,7 +285,9 @@ class Writer:
                 hole = f"{{{number}}}"
                 bound = f"{hole}." in row.template or f"-{hole}" in row.template
                 if bound and operand.literal:
-                    operand = replace(operand, text=f"gl.full([], {operand.text}, {dtype(operand.type)})", literal=False)
+                    operand = replace(
+                        operand, text=f"gl.full([], {operand.text}, {dtype(operand.type)})", literal=False
+                    )
                 parts[number] = operand.at(ATOM if bound else ANY)
             text = re.sub(r"\{(\w+)\}", lambda found: self._part(op, found.group(1), parts, kind), row.template)
             written = Written(text, kind or Type("none"), level)
@@ -353,23 +366,16 @@ class Writer:
         given = [found for found in shapes if found]
         return bool(given) and tuple(map(max, zip(*given))) == shape
 
-    def in_layout(self, op: Op, name: str, operands: list[Written], written: Written) -> Written:
-        """What Gluon gives for a change of shape, in the layout that the module has."""
+    def moved(self, op: Op, name: str, source: Type) -> str:
+        """The layout that a change of shape has in the module, "" where Gluon finds the same."""
         kind = op.result_types[0]
-        source, wanted = operands[0].type, self.layout_of(op, kind)
+        wanted, given = self.layout_of(op, kind), self.layout_of(op, source)
         detail = {"reshape": kind.shape, "permute": op.integers("order")}.get(name, ())
         try:
-            found = infer(
-                target(self.shared.target), self.module.warps, name, source.shape, self.layout_of(op, source), detail
-            )
-        except (NoLayout, ValueError, KeyError) as error:
+            found = infer(target(self.shared.target), self.module.warps, name, source.shape or (), given, detail)
+        except (NoLayout, ValueError) as error:
             raise self.refuse(op, f"Gluon finds no layout for its result ({error})") from None
-        if found == wanted:
-            return written
-        layout = self.layouts.spell(wanted, op.place.name)
-        if len(op.results) > 1:
-            raise self.refuse(op, "Gluon finds another layout for its results")
-        return replace(written, text=f"gl.convert_layout({written.text}, {layout})", level=ATOM)
+        return "" if found == wanted else self.layouts.spell(wanted, op.place.name)
 
 
 def _in_order(some: Sequence[str], all_of_them: Sequence[str]) -> bool:
