@@ -362,7 +362,7 @@ def atomic(w: Writer, op: Op) -> None:
     name = {"fadd": "add", "exch": "xchg"}.get(kind, kind)
     if name not in ("add", "max", "min", "and", "or", "xor", "xchg"):
         raise w.refuse(op, f"an atomic {kind}")
-    text = _arguments(pointer.text, value.text, mask=mask, sem=f'"{_SEM.get(sem, sem)}"', scope=f'"{scope}"')
+    text = _arguments(pointer.text, value.text, mask=mask, sem=f'"{sem}"', scope=f'"{scope}"')
     w.keep_or_say(op, Written(f"gl.atomic_{name}({text})", op.type))
 
 
@@ -378,18 +378,18 @@ def buffer_atomic(w: Writer, op: Op) -> None:
         text = f"{pointer.at(ATOM)}.to(gl.pointer_type({signless}))"
         made = w.without_sign(made)
     family = "cdna4" if made.type.element == "bf16" else "cdna3"
-    parts = _arguments(text, offset.text, made.text, mask=mask, sem=f'"{_SEM.get(sem, sem)}"', scope=f'"{scope}"')
-    w.keep_or_say(op, Written(f"gl.amd.{family}.buffer_atomic_{name}({parts})", op.type))
+    parts = _arguments(text, offset.text, made.text, mask=mask, sem=f'"{sem}"', scope=f'"{scope}"')
+    text = f"gl.amd.{family}.buffer_atomic_{name}({parts})"
+    if kind == "add" and op.results and w.uses[op.results[0]]:
+        text += f".to({w.dtype(op, op.type)})"  # of the type of the pointer, which has no sign here
+    w.keep_or_say(op, Written(text, op.type))
 
 
 def cas(w: Writer, op: Op) -> None:
     sem, scope = op.words[:2]
     parts = [w.read(value).whole.text for value in op.operands]
-    text = _arguments(*parts, sem=f'"{_SEM.get(sem, sem)}"', scope=f'"{scope}"')
+    text = _arguments(*parts, sem=f'"{sem}"', scope=f'"{scope}"')
     w.keep_or_say(op, Written(f"gl.atomic_cas({text})", op.type))
-
-
-_SEM: dict[str, str] = {}
 
 
 def inline_asm(w: Writer, op: Op) -> None:
@@ -428,7 +428,6 @@ def sched_barrier(w: Writer, op: Op) -> None:
 
 
 def descriptor(w: Writer, op: Op) -> None:
-    groups, at, parts = op.groups, 0, []
     base = w.read(op.operands[0])
     lists_of = []
     for which in range(2):
