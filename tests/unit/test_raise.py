@@ -114,6 +114,26 @@ def test_unsigned_operations_have_unsigned_operands():
     assert "gl.assume((n.to(gl.uint32) // n.to(gl.uint32)).to(gl.int32).to(gl.uint32) < n.to(gl.uint32))" in text
 
 
+def test_promises_of_numbers_are_kept():
+    promise = "{tt.contiguity = dense<4> : tensor<1xi32>, tt.divisibility = dense<16> : tensor<1xi32>}"
+    kind = "tensor<256xi32, #blocked>"
+    range_, sum_ = (
+        f"%r = tt.make_range {{end = 256 : i32, start = 0 : i32}} : {kind}",
+        f"%s = arith.addi %r, %r {promise} : {kind}",
+    )
+    text = raise_module(
+        module_of(
+            range_,
+            sum_,
+            f"%q = tt.splat %p : !tt.ptr<f32> -> tensor<256x!tt.ptr<f32>, #blocked>",
+            f"%o = tt.addptr %q, %s : tensor<256x!tt.ptr<f32>, #blocked>, {kind}",
+            f"%z = arith.constant dense<1.0> : tensor<256xf32, #blocked>",
+            f"tt.store %o, %z : tensor<256x!tt.ptr<f32>, #blocked>",
+        )
+    ).text
+    assert "gl.store(p + gl.max_contiguous(gl.multiple_of(r + r, [16]), [4]), gl.full([256], 1.0, gl.float32" in text
+
+
 def test_values_of_regions_beside_each_other_get_names_of_their_own():
     text = module_of(
         "%c = arith.cmpi slt, %n, %n : i32",

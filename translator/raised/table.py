@@ -123,3 +123,5 @@ ORDERS: dict[str, Callable[[list[str]], list[str]]] = {
     "amdg.buffer_load_to_local": lambda v: [v[-1], *v[:-1]],
     "amdg.buffer_atomic_rmw": lambda v: [*v[1:3], v[0], *v[3:]],
 }
+# What is promised of numbers, innermost first.
+PROMISES = {"tt.divisibility": "multiple_of", "tt.contiguity": "max_contiguous", "tt.constancy": "max_constancy"}

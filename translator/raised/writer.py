@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from gluonize.decide.layouts.inferred import NoLayout, infer
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.raised.layouts import LayoutNames
-from gluonize.raised.table import COPIES, ORDERS, ROWS, Row
+from gluonize.raised.table import COPIES, ORDERS, PROMISES, ROWS, Row
 from gluonize.raised.text import ANY, ATOM, COMPARISON, OPERATORS, UNARY, Written, dtype
 from gluonize.raised.waits import Groups
 from gluonize.rules.targets import target
@@ -194,11 +194,21 @@ class Writer:
         count = self.uses[value]
         if count == 0 and pure:
             return
+        if op.has_promises:
+            written = self._promised(op, written)
         if count == 1 and len(written.text) <= LONGEST and "\n" not in written.text:
             self.pending.append(Pending(value, written, op))
         else:
             self.flush()
             self.assign(value, written, op)
+
+    def _promised(self, op: Op, written: Written) -> Written:
+        """The expression with what is promised of its numbers."""
+        text = written.whole.text
+        for name, function in PROMISES.items():
+            if values := op.promises.get(name):
+                text = f"gl.{function}({text}, {lists(values)})"
+        return replace(written, text=text, full="", level=ATOM, shape=None, literal=False)
 
     def keep_or_say(self, op: Op, written: Written) -> None:
         """Take the expression of an operation that does something, whether its result is used or not."""
@@ -222,6 +232,8 @@ class Writer:
         for op in ops:
             if op.place.line:
                 self.place = op.place.line
+            if "fastmath<" in op.text:
+                raise self.refuse(op, "it may round in another way than Gluon's")
             operands = VALUES.findall(op.text)
             if op.name in ORDERS:
                 operands = ORDERS[op.name](operands)
