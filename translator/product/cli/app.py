@@ -18,6 +18,7 @@ from gluonize.product.cli.apps.device import DEVICE_COMMANDS
 from gluonize.product.cli.apps.doctor import doctor
 from gluonize.product.cli.apps.editor import lsp
 from gluonize.product.cli.apps.project import check, update, watch
+from gluonize.product.cli.apps.raised import raise_
 from gluonize.product.cli.apps.review import diff, explain, layout, report, targets
 from gluonize.product.cli.apps.translate import translate
 from gluonize.product.cli.console import Verbosity
@@ -114,6 +115,7 @@ _COMMANDS = {
     command.__name__.strip("_").replace("_", "-"): command
     for command in (
         translate,
+        raise_,
         compile_,
         parity,
         cycles,

@@ -1,0 +1,217 @@
+"""`gluonize raise`: the file compiles to the machine code of the module that it was made from, and computes the same."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gluonize.diagnostics import TranslationError
+from gluonize.judge.lower.amdgcn import parse_instructions
+from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.product.cli.edge import run
+from gluonize.raised.kernel import raise_module
+from gluonize.raised.table import ROWS, Row
+from gluonize.raised.unique import with_unique_values
+from gluonize.raised.waits import Groups
+from gluonize.read.spec.launch import LaunchSpec, read_launches
+from gluonize.trace.model.parse import parse_module
+
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
+LOWER = "gluonize.judge.lower.jobs:lower_file"
+VALIDATE = "gluonize.judge.verdict.run:validate_pair"
+# Between them: loops with carried tiles, copies and waits, LDS, products, reductions, scans, branches, masks, casts.
+QUICK = [("matmul/fp16", "gfx950"), ("softmax/fp16", "gfx1250"), ("scan/linear_recurrence", "gfx1100")]
+SLOW = [
+    ("flash_attention/causal", "gfx950"),
+    ("layer_norm/backward_dx", "gfx942"),
+    ("top_k/topk", "gfx1201"),
+    ("int8_matmul/int8", "gfx1250"),
+    ("cross_entropy/forward", "gfx942"),
+    ("dropout/fp32", "gfx950"),
+]
+MODULE = """
+#blocked = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [64], warpsPerCTA = [4], order = [0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "hip:gfx950", "ttg.threads-per-warp" = 64 : i32} {
+  tt.func public @kernel(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32, tt.pointer_range = 32 : i32}, %n: i32) attributes {noinline = false} {
+BODY
+    tt.return
+  }
+}
+"""
+
+
+def module_of(*lines: str) -> str:
+    return MODULE.replace("BODY", "\n".join(f"    {line}" for line in lines))
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[WorkerPool]:
+    with WorkerPool(1) as pool:
+        yield pool
+
+
+def launch_of(name: str) -> tuple[str, LaunchSpec]:
+    folder = FIXTURES / name.partition("/")[0]
+    spec = next(spec for spec in read_launches(str(folder / "launches.json")) if spec.id == name)
+    return str(folder / spec.source), spec
+
+
+def instructions(assembly: str) -> list[tuple[str, str]]:
+    """What a machine runs; labels and symbols under one name."""
+    found = (line for line in parse_instructions(assembly) if not line.label)
+    return [(line.op, re.sub(r"\.L\w+|\w+@\w+", "label", line.operands).strip()) for line in found]
+
+
+def round_trip(pool: WorkerPool, folder: Path, name: str, target: str) -> tuple[dict, dict, LaunchSpec]:
+    """The stages of Triton's compile, those of the raised file, and its launch with the fixture's values."""
+    source, spec = launch_of(name)
+    stages = pool.call(LOWER, source, spec, target, keep_stages=True).stages
+    raised = raise_module(stages["ttgir"])
+    file = folder / "raised.py"
+    file.write_text(raised.text)
+    values = {key: value for key, value in spec.values.items() if key in raised.spec.signature}
+    own = replace(raised.spec, values=values, grid=spec.grid)
+    return stages, pool.call(LOWER, str(file), own, target, keep_stages=True).stages, own
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("name, target", [*QUICK, *(pytest.param(*row, marks=pytest.mark.slow) for row in SLOW)])
+def test_machine_code_and_results_are_those_of_the_module(pool, tmp_path, name, target):
+    module, raised, spec = round_trip(pool, tmp_path, name, target)
+    assert instructions(raised["amdgcn"]) == instructions(module["amdgcn"])
+    result = pool.call(VALIDATE, module["ttgir"], raised["ttgir"], spec, with_variants=False)
+    assert (result.status, result.bitwise) == ("validated", True), result.reason
+
+
+@pytest.mark.compile
+def test_a_mistake_in_the_table_is_found(pool, tmp_path, monkeypatch):
+    monkeypatch.setitem(ROWS, "arith.divf", Row("{1} / {0}", broadcasts=True))
+    module, raised, spec = round_trip(pool, tmp_path, "softmax/fp16", "gfx1250")
+    assert instructions(raised["amdgcn"]) != instructions(module["amdgcn"])
+    assert pool.call(VALIDATE, module["ttgir"], raised["ttgir"], spec, with_variants=False).status == "mismatch"
+
+
+def test_an_operation_without_a_spelling_is_refused_with_its_line():
+    with pytest.raises(TranslationError, match=r"rocdl\.s\.setprio in line 5 of the module"):
+        raise_module(module_of("rocdl.s.setprio 1"))
+
+
+@pytest.mark.parametrize("text", ["", "not a module", module_of().replace("hip:gfx950", "cuda:90")])
+def test_only_modules_for_amd_gpus(text):
+    with pytest.raises(TranslationError, match=r"\[raise-module\]"):
+        raise_module(text)
+
+
+def test_unsigned_operations_have_unsigned_operands():
+    text = raise_module(
+        module_of("%a = arith.divui %n, %n : i32", "%b = arith.cmpi ult, %a, %n : i32", "llvm.intr.assume %b : i1")
+    ).text
+    assert "gl.assume((n.to(gl.uint32) // n.to(gl.uint32)).to(gl.int32).to(gl.uint32) < n.to(gl.uint32))" in text
+
+
+def test_promises_of_numbers_are_kept():
+    promise = "{tt.contiguity = dense<4> : tensor<1xi32>, tt.divisibility = dense<16> : tensor<1xi32>}"
+    kind = "tensor<256xi32, #blocked>"
+    range_, sum_ = (
+        f"%r = tt.make_range {{end = 256 : i32, start = 0 : i32}} : {kind}",
+        f"%s = arith.addi %r, %r {promise} : {kind}",
+    )
+    text = raise_module(
+        module_of(
+            range_,
+            sum_,
+            f"%q = tt.splat %p : !tt.ptr<f32> -> tensor<256x!tt.ptr<f32>, #blocked>",
+            f"%o = tt.addptr %q, %s : tensor<256x!tt.ptr<f32>, #blocked>, {kind}",
+            f"%z = arith.constant dense<1.0> : tensor<256xf32, #blocked>",
+            f"tt.store %o, %z : tensor<256x!tt.ptr<f32>, #blocked>",
+        )
+    ).text
+    assert "gl.store(p + gl.max_contiguous(gl.multiple_of(r + r, [16]), [4]), gl.full([256], 1.0, gl.float32" in text
+
+
+def test_values_of_regions_beside_each_other_get_names_of_their_own():
+    text = module_of(
+        "%c = arith.cmpi slt, %n, %n : i32",
+        "%r = scf.if %c -> (i32) {",
+        "  %x = arith.addi %n, %n : i32",
+        "  scf.yield %x : i32",
+        "} else {",
+        "  %x = arith.muli %n, %n : i32",
+        "  scf.yield %x : i32",
+        "}",
+        "%d = arith.cmpi slt, %r, %n : i32",
+        "llvm.intr.assume %d : i1",
+    )
+    function = with_unique_values(parse_module(text).entry)
+    results = [value for op in function.walk() for value in op.results]
+    assert len(results) == len(set(results)) == 5
+    lines = raise_module(text).text.splitlines()
+    at = lines.index("    if n < n:")
+    assert lines[at : at + 5] == [
+        "    if n < n:",
+        "        r = n + n",
+        "    else:",
+        "        r = n * n",
+        "    gl.assume(r < n)",
+    ]
+
+
+def groups(*body: str) -> int:
+    """The groups that may be under way at the last wait of a loop that begins with one group, whose token it carries."""
+    text = module_of(
+        "%c0 = arith.constant 0 : i32",
+        "%c1 = arith.constant 1 : i32",
+        "%first = ttg.async_commit_group",
+        "%second = ttg.async_commit_group",
+        "%end:2 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %first, %b = %second) -> (!ttg.async.token, !ttg.async.token)  : i32 {",
+        *(f"  {line}" for line in body),
+        "}",
+    )
+    function = parse_module(text).entry
+    wait = [op for op in function.walk() if op.name == "ttg.async_wait"][-1]
+    return Groups(function, "ttg.async_commit_group").after(wait.operands, wait)
+
+
+def test_groups_behind_what_is_waited_for_are_counted():
+    """Of a ring of two: when the oldest is waited for, one more is under way; behind a further copy two are."""
+    wait, more = "%w = ttg.async_wait %a {num = 0 : i32}", "%new = ttg.async_commit_group"
+    hand_on = "scf.yield %b, %new : !ttg.async.token, !ttg.async.token"
+    assert groups(wait, more, hand_on) == 1
+    assert groups(more, wait, hand_on) == 2
+    assert groups(more, wait.replace("%a", "%new"), hand_on) == 0
+    assert groups(more, wait, hand_on.replace("%b, %new", "%new, %new")) == 1
+
+
+def test_files_and_caches(tmp_path, capsys, monkeypatch):
+    """A file beside which its launch lies; the list of a cache, its newest kernel, all of them with what is refused."""
+    monkeypatch.chdir(tmp_path)
+    good, bad = module_of(
+        "llvm.intr.assume %true : i1",
+    ).replace(
+        "llvm", "%true = arith.constant true\n    llvm"
+    ), module_of("rocdl.s.barrier")
+    for name, text, kernel in (("one", good, "kernel"), ("two", bad, "other")):
+        folder = tmp_path / "cache" / name
+        folder.mkdir(parents=True)
+        (folder / f"{kernel}.ttgir").write_text(text.replace("@kernel", f"@{kernel}"))
+        (folder / f"{kernel}.ttir").write_text("")
+        (folder / f"{kernel}.json").write_text('{"num_warps": 4, "waves_per_eu": 2}')
+    assert run(["raise", "cache/one/kernel.ttgir", "-o", "out.py"]) == 0
+    spec = json.loads((tmp_path / "out.launches.json").read_text())["launches"][0]
+    assert spec["signature"] == {"p": "*fp32", "n": "i32"} and spec["attrs"] == {"p": "DS"}
+    assert spec["options"] == {"num_warps": 4, "waves_per_eu": 2} and spec["source"] == "out.py"
+    capsys.readouterr()
+    assert run(["raise", "--cache", "cache"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert [line.split()[:3] for line in listed[1:]] == [["kernel", "gfx950", "4"], ["other", "gfx950", "4"]]
+    assert run(["raise", "--cache", "cache", "-k", "kernel"]) == 0
+    assert capsys.readouterr().out == (tmp_path / "out.py").read_text()
+    assert run(["raise", "--cache", "cache", "-o", "all"]) == 2
+    assert "rocdl.s.barrier" in capsys.readouterr().err
+    assert [path.name for path in sorted((tmp_path / "all").glob("*.py"))] == ["kernel_gfx950.py"]
+    assert run(["raise", "--cache", "cache", "-k", "missing"]) == 2

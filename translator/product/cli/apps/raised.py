@@ -1,0 +1,32 @@
+"""The command that reads what Triton's compiler made."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+from gluonize.product.cli.options import Kernels
+
+
+def raise_(
+    context: typer.Context,
+    file: Annotated[
+        Optional[str], typer.Argument(metavar="[FILE]", help="A module of TTGIR that Triton compiled.")
+    ] = None,
+    out: Annotated[
+        Optional[str],
+        typer.Option(
+            "-o", "--out", metavar="OUT", help="The file, or for several kernels the folder; else standard output."
+        ),
+    ] = None,
+    cache: Annotated[
+        Optional[str],
+        typer.Option("--cache", metavar="DIR", help="List the kernels of Triton's cache; with -k or -o raise them."),
+    ] = None,
+    kernel: Kernels = None,
+) -> int:
+    """Write what Triton compiled as Gluon: its layouts, pipelines and memory accesses as code to edit."""
+    from gluonize.product.cli.raising import run_raise
+
+    return run_raise(file, out, cache, tuple(kernel or ()), context.obj)

@@ -1,0 +1,110 @@
+"""`gluonize raise`: modules that Triton compiled as files of Gluon."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import typer
+
+from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.product.cli import exit_status
+from gluonize.product.cli.console import Verbosity, print_diagnostics
+from gluonize.raised.cache import Entry, entries
+from gluonize.raised.kernel import Raised, raise_module
+
+_UNITS = (("day", 86400), ("hour", 3600), ("minute", 60))
+
+
+def run_raise(
+    file: str | None, out: str | None, cache: str | None, kernels: tuple[str, ...], verbosity: Verbosity
+) -> int:
+    """Raise one module, or kernels of a cache, or list these. Raises: TranslationError, as `raise_module`; `raise-cache`."""
+    if (file is None) == (cache is None):
+        raise typer.BadParameter("give a FILE or --cache DIR")
+    if file is not None:
+        raised = raise_module(_read(Path(file)), name=Path(file).name, options=_options(Path(file)))
+        _write(raised, out, verbosity)
+        return exit_status.DONE
+    assert cache is not None
+    found = [entry for entry in entries(cache) if not kernels or entry.kernel in kernels]
+    if missing := [name for name in kernels if name not in {entry.kernel for entry in found}]:
+        raise TranslationError(Diagnostic("raise-cache", f"no kernel {missing[0]} that Triton compiled", cache))
+    if not kernels and out is None:
+        for line in _listed(found):
+            print(line)
+        return exit_status.DONE
+    return _raise_all(found, out, bool(kernels), verbosity)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise TranslationError(Diagnostic("raise-module", "cannot read the module", str(path), why=why or "")) from None
+
+
+def _options(path: Path) -> dict:
+    """How it was compiled, where that stands beside it as in Triton's cache."""
+    try:
+        return json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def _write(raised: Raised, out: str | None, verbosity: Verbosity) -> None:
+    if out is None:
+        print(raised.text, end="")
+        return
+    path = Path(out)
+    path.write_text(raised.text, encoding="utf-8")
+    launches = path.with_suffix(".launches.json")
+    spec = {"source": path.name, **raised.spec.as_json()}
+    launches.write_text(json.dumps({"version": 1, "launches": [spec]}, indent=2) + "\n", encoding="utf-8")
+    if not verbosity.quiet:
+        print(f"{path}: {raised.kernel} for {raised.target}; its launch: {launches}")
+
+
+def _raise_all(found: list[Entry], out: str | None, one: bool, verbosity: Verbosity) -> int:
+    """Kernels of a cache: the newest of one name into a file or to standard output, all of them into a folder."""
+    if one and (out is None or out.endswith(".py")):
+        newest = max(found, key=lambda entry: entry.made)
+        raised = raise_module(newest.text, name=newest.path.name, options=newest.options)
+        _write(raised, out, verbosity)
+        return exit_status.DONE
+    folder = Path(out or ".")
+    folder.mkdir(parents=True, exist_ok=True)
+    taken: dict[str, int] = {}
+    refused: list[Diagnostic] = []
+    for entry in found:
+        try:
+            raised = raise_module(entry.text, name=entry.path.name, options=entry.options)
+        except TranslationError as error:
+            refused += error.diagnostics
+            continue
+        name = f"{raised.kernel}_{raised.target}"
+        taken[name] = taken.get(name, 0) + 1
+        _write(raised, str(folder / f"{name}{f'_{taken[name]}' if taken[name] > 1 else ''}.py"), verbosity)
+    print_diagnostics(refused)
+    return exit_status.REFUSED if refused else exit_status.DONE
+
+
+def _listed(found: list[Entry]) -> list[str]:
+    """A table of kernels."""
+    rows = [("kernel", "target", "warps", "tile", "age")]
+    for entry in found:
+        target, tile = entry.about()
+        rows.append((entry.kernel, target, str(entry.options.get("num_warps", "?")), tile, _age(entry.made)))
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return ["  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip() for row in rows]
+
+
+def _age(made: float) -> str:
+    seconds = max(0.0, time.time() - made)
+    for unit, size in _UNITS:
+        if seconds >= size:
+            count = int(seconds // size)
+            return f"{count} {unit}{'s' * (count > 1)}"
+    return "now"

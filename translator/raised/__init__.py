@@ -1,0 +1,1 @@
+"""What Triton's compiler made of a kernel, as Gluon that one can edit."""

@@ -1,0 +1,172 @@
+"""A module of Triton's compiler as a file of Gluon."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.gluon.function import LINE_LENGTH, formatted
+from gluonize.raised.layouts import filled
+from gluonize.raised.operations import HANDLERS
+from gluonize.raised.text import SPEC_TYPES, Written
+from gluonize.raised.unique import with_unique_values
+from gluonize.raised.writer import Shared, Writer
+from gluonize.read.spec.launch import LaunchSpec
+from gluonize.trace.model.module import Function, Module
+from gluonize.trace.model.parse import ParseError, parse_module
+from gluonize.trace.model.types import Type
+
+# Options of a launch that act on machine code behind the module, with what they are where a launch gives none (`HIPOptions` of Triton 3.9.0).
+OPTIONS: dict[str, Any] = {
+    "waves_per_eu": 0,
+    "enable_fp_fusion": True,
+    "allow_flush_denorm": False,
+    "llvm_fn_attrs": [],
+    "wgp_cu_mode": "wgp",
+}
+
+
+@dataclass(frozen=True)
+class Raised:
+    """text: the file. spec: its launch. target: `gfx950`."""
+
+    kernel: str
+    target: str
+    text: str
+    spec: LaunchSpec
+
+
+def raise_module(text: str, *, name: str = "", options: dict | None = None) -> Raised:
+    """The Gluon of a printed module of TTGIR.
+
+    name: of the file, for the header. options: of the launch, as Triton's cache has them.
+    Raises: TranslationError `raise-module` for text that is no module of TTGIR for an AMD GPU, `raise-unsupported` for what Gluon cannot say.
+    """
+    try:
+        module = parse_module(text)
+    except ParseError as error:
+        raise TranslationError(
+            Diagnostic("raise-module", "this is no module of Triton's", name, why=str(error))
+        ) from None
+    if not module.target or module.is_nvidia:
+        target = module.attributes.get("ttg.target", "none")
+        message = f"the module's target is {target}: only TTGIR for AMD GPUs can be raised"
+        raise TranslationError(Diagnostic("raise-module", message, name))
+    shared = Shared(module, target=module.target)
+    for called in module.functions:
+        if called != module.entry.name:
+            shared.functions[called] = Writer(shared, None, HANDLERS).fresh(called.rpartition(".")[2])
+            shared.taken.add(shared.functions[called])
+    functions = [
+        _function(shared, function, "@gluon.jit(noinline=True)", shared.functions[called])
+        for called, function in module.functions.items()
+        if called != module.entry.name and function.region.blocks
+    ]
+    kernel = _function(shared, module.entry, "@gluon.jit", module.entry.name)
+    helpers = [lines for _, lines in shared.helpers.values()]
+    spec = _spec(module, kernel.parameters, options or {})
+    blocks = ["\n".join(lines) for lines in (*helpers, *(each.lines for each in functions), kernel.lines)]
+    text = "\n\n\n".join([_header(module, kernel, spec, name), *blocks]) + "\n"
+    return Raised(module.entry.name, module.target, text, spec)
+
+
+@dataclass(frozen=True)
+class _Written:
+    parameters: tuple[str, ...]
+    lines: list[str]
+
+
+def _function(shared: Shared, original: Function, decorator: str, name: str) -> _Written:
+    """A function of the module."""
+    function = with_unique_values(original)
+    writer = Writer(shared, function, HANDLERS)
+    for (value, kind), argument in zip(function.arguments, function.argument_names):
+        writer.values[value] = Written(writer.fresh(argument), kind)
+    for block in function.region.blocks:
+        writer.count_uses(block)
+    if len(function.region.blocks) > 1:
+        raise writer.refuse(function.region.blocks[0].ops[-1], "it goes to another block, which Gluon has none of")
+    writer.block(function.region.blocks[0].ops)
+    names, layouts = writer.layouts.definitions(shared.taken | writer.names)
+    parameters = tuple(writer.values[value].text for value, _ in function.arguments)
+    lines = [decorator, f"def {name}({', '.join(parameters)}):", *(f"    {line}" for line in layouts)]
+    lines += [""] * bool(layouts) + _commented(writer, function.place.file)
+    return _Written(parameters, _wrapped(filled(line, names) for line in lines))
+
+
+def _header(module: Module, kernel: _Written, spec: LaunchSpec, name: str) -> str:
+    said = f" in {name}" if name else ""
+    options = "".join(f", {key}={value!r}" for key, value in spec.options.items())
+    launch = f"{module.entry.name}[grid]({', '.join(kernel.parameters)}{options})"
+    return "\n".join(
+        [
+            f'"""`{module.entry.name}` for {module.target}, raised from what Triton compiled{said}.',
+            "",
+            *textwrap.wrap(f"It holds for launches as the module's: {launch}", 116, break_on_hyphens=False),
+            '"""',
+            "",
+            "from triton.experimental import gluon",
+            "from triton.experimental.gluon import language as gl",
+        ]
+    )
+
+
+def _commented(writer: Writer, file: str) -> list[str]:
+    """The statements, with the lines of the source in comments."""
+    source = _source(file)
+    out: list[str] = []
+    last = 0
+    for line in writer.lines:
+        if line.number and line.number != last and not line.text.startswith(("else", "pass")):
+            last = line.number
+            words = f"{last}: {source[last - 1].strip()}" if last <= len(source) else f"line {last}"
+            out.append(f"{'    ' * line.depth}# {words}"[:LINE_LENGTH])
+        out.append("    " * line.depth + line.text)
+    return out
+
+
+def _wrapped(lines: Iterable[str]) -> list[str]:
+    """Lines that are too long as black has them."""
+    out = []
+    for line in lines:
+        text = line.lstrip()
+        if len(line) <= LINE_LENGTH or text.startswith("#") or text.endswith(":"):
+            out.append(line)
+        else:
+            indent = line[: len(line) - len(text)]
+            out += [indent + part if part else "" for part in formatted(text, len(indent)).splitlines()]
+    return out
+
+
+def _source(file: str) -> list[str]:
+    try:
+        return Path(file).read_text(encoding="utf-8").splitlines() if file else []
+    except (OSError, UnicodeDecodeError):
+        return []
+
+
+def _spec(module: Module, parameters: tuple[str, ...], options: dict) -> LaunchSpec:
+    """The launch that the module was compiled for."""
+    signature, attrs = {}, {}
+    kernel = module.entry
+    for (_, kind), name, told in zip(kernel.arguments, parameters, kernel.argument_attributes):
+        signature[name] = _spec_type(kind)
+        flags = "D" if told.get("tt.divisibility") == 16 else ""
+        flags += "S" if told.get("tt.pointer_range") == 32 else ""
+        if flags:
+            attrs[name] = flags
+    more = {name: options[name] for name, usual in OPTIONS.items() if options.get(name, usual) != usual}
+    chosen = {"num_warps": module.warps} | more
+    if module.clusters > 1:
+        chosen["num_ctas"] = module.clusters
+    return LaunchSpec(f"{kernel.name}/raised", kernel.name, "", signature, {}, attrs, chosen)
+
+
+def _spec_type(kind: Type) -> str:
+    if kind.kind == "ptr":
+        return f"*{SPEC_TYPES.get(kind.element, kind.element)}"
+    return SPEC_TYPES.get(kind.element, kind.element)

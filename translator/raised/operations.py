@@ -1,0 +1,530 @@
+"""Operations that a template does not spell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from gluonize.raised import control
+from gluonize.raised.libdevice import function_of
+from gluonize.raised.table import ROWS
+from gluonize.raised.text import ATOM, UNARY, Written, number
+from gluonize.raised.writer import Writer
+from gluonize.rules.targets import target
+from gluonize.trace.model.layouts import Mfma, Slice, Wmma, lists
+from gluonize.trace.model.op import Op
+from gluonize.trace.model.op_text import VALUES
+from gluonize.trace.model.types import Type
+
+Handler = Callable[[Writer, Op], None]
+_COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_FLOATS = {"oeq": "==", "une": "!=", "olt": "<", "ole": "<=", "ogt": ">", "oge": ">="}
+_NOT_FLOATS = {"ult": ">=", "ule": ">", "ugt": "<=", "uge": "<"}
+_POLICY = re.compile(r"cache_modifier = (\w+), eviction_policy = (\w+)")
+_COPY = "gl.amd.cdna4.async_copy"
+
+
+def constant(w: Writer, op: Op) -> None:
+    kind, found = op.type, op.constant
+    if not found.only:
+        raise w.refuse(op, "a tensor of different numbers")
+    text = number(found.only, kind)
+    if text is None:
+        raise w.refuse(op, f"no literal gives {found.only}")
+    level = UNARY if text.startswith("-") else ATOM
+    value = Written(text, kind, level, literal=True)
+    if kind.shape is not None:
+        full = f"gl.full({w.shape(op, kind)}, {text}, {w.dtype(op, kind)}, {w.layout(op, kind)})"
+        value = replace(value, full=full, shape=())
+    w.values[op.results[0]] = value
+
+
+def splat(w: Writer, op: Op) -> None:
+    source, kind = w.read(op.operands[0]), op.type
+    full = f"gl.full({w.shape(op, kind)}, {source.text}, {w.dtype(op, kind)}, {w.layout(op, kind)})"
+    w.always(op.results[0], replace(source, type=kind, full=full, shape=()), op)
+
+
+def broadcast(w: Writer, op: Op) -> None:
+    source, kind = w.read(op.operands[0]), op.type
+    if source.shape == ():
+        full = f"gl.full({w.shape(op, kind)}, {source.text}, {w.dtype(op, kind)}, {w.layout(op, kind)})"
+        w.always(op.results[0], replace(source, type=kind, full=full), op)
+        return
+    source = source.whole
+    wanted = w.layout_of(op, kind)
+    if w.layout_of(op, source.type) != wanted:
+        source = Written(f"gl.convert_layout({source.text}, {w.layouts.spell(wanted, op.place.name)})", source.type)
+    full = f"{source.at(ATOM)}.broadcast_to({w.shape(op, kind)})"
+    w.always(op.results[0], replace(source, type=kind, full=full, shape=source.type.shape), op)
+
+
+def expand_dims(w: Writer, op: Op) -> None:
+    source, kind, axis = w.read(op.operands[0]).whole, op.type, op.attribute("axis")
+    wanted = Slice(axis, w.layout_of(op, kind))
+    if w.layout_of(op, source.type) != wanted:
+        layout = w.layouts.spell(wanted, op.place.name)
+        source = Written(f"gl.convert_layout({source.text}, {layout})", source.type)
+    index = ", ".join("None" if d == axis else ":" for d in range(len(kind.shape or ())))
+    w.always(op.results[0], Written(f"{source.at(ATOM)}[{index}]", kind), op)
+
+
+def compare(w: Writer, op: Op) -> None:
+    kind, word = op.type, op.word
+    operands = w.broadcast([w.read(value) for value in op.operands], kind.shape)
+    unsigned = op.name == "arith.cmpi" and word in ("ult", "ule", "ugt", "uge")
+    if unsigned:
+        operands = [w.without_sign(operand) for operand in operands]
+    if op.name == "arith.cmpi":
+        sign = _COMPARED[word[-2:]]
+    elif word in _FLOATS:
+        sign = _FLOATS[word]
+    elif word in _NOT_FLOATS:
+        made = w.operator(f"{{0}} {_NOT_FLOATS[word]} {{1}}", operands)
+        w.keep(op, Written(f"~({made.text})", kind, UNARY), True)
+        return
+    elif word == "uno" and op.operands[0] == op.operands[1]:
+        sign = "!="
+    elif word == "ord" and op.operands[0] == op.operands[1]:
+        sign = "=="
+    else:
+        raise w.refuse(op, f"no operator compares like {word}")
+    w.keep(op, replace(w.operator(f"{{0}} {sign} {{1}}", operands), type=kind), True)
+
+
+def xor(w: Writer, op: Op) -> None:
+    right = w.values.get(op.operands[1])
+    if right is not None and right.literal and right.text in ("True", "-1"):
+        source = w.read(op.operands[0]).whole
+        w.keep(op, Written(f"~{source.at(UNARY)}", op.type, UNARY), True)
+    else:
+        w.by_row(op, ROWS[op.name])
+
+
+def extended(w: Writer, op: Op) -> None:
+    """Types without a sign."""
+    source, kind = w.read(op.operands[0]).whole, op.type
+    text = source.at(ATOM)
+    if source.type.element != "i1":
+        text += f".to({w.unsigned(op, source.type)})"
+    w.keep(op, Written(f"{text}.to({w.dtype(op, kind)})", kind), True)
+
+
+def signed(w: Writer, op: Op) -> None:
+    source, kind = w.read(op.operands[0]).whole, op.type
+    made = f"{source.at(ATOM)}.to({w.dtype(op, kind)})"
+    level = ATOM
+    if source.type.element == "i1":
+        made, level = (f"0 - {made}", 6) if op.name == "arith.extsi" else (f"-{made}", UNARY)
+    w.keep(op, Written(made, kind, level), True)
+
+
+def truncated(w: Writer, op: Op) -> None:
+    source, kind = w.read(op.operands[0]).whole, op.type
+    if kind.element == "i1":
+        w.keep(op, Written(f"({source.at(5)} & 1) != 0", kind, 1), True)
+    else:
+        w.keep(op, Written(f"{source.at(ATOM)}.to({w.dtype(op, kind)})", kind), True)
+
+
+def converted_float(w: Writer, op: Op) -> None:
+    source, kind = w.read(op.operands[0]).whole, op.type
+    rounding = op.attribute("rounding") or "rtne"
+    more = "" if rounding == "rtne" else f', fp_downcast_rounding="{rounding}"'
+    w.keep(op, Written(f"{source.at(ATOM)}.to({w.dtype(op, kind)}{more})", kind), True)
+
+
+def add_pointer(w: Writer, op: Op) -> None:
+    base, offset = (w.read(value) for value in op.operands[:2])
+    kind = op.type
+    if offset.literal and offset.type.element != "i32":
+        offset = offset.whole if offset.full else w.typed(offset)
+    base, offset = w.broadcast([base, offset], kind.shape)
+    w.keep(op, replace(w.operator("{0} + {1}", [base, offset]), type=kind), True)
+
+
+def clamp(w: Writer, op: Op) -> None:
+    x, low, high = w.broadcast([w.read(value) for value in op.operands], op.type.shape)
+    more = ", propagate_nan=gl.PropagateNan.ALL" if op.attribute("propagateNan") == "all" else ""
+    w.keep(op, Written(f"gl.clamp({x.text}, {low.text}, {high.text}{more})", op.type), True)
+
+
+# Memory
+
+
+def _arguments(*parts: str | None, **named: str | None) -> str:
+    """The arguments of a call; None: the default. A default in the middle makes what follows named."""
+    out = [part for part in parts if part is not None]
+    out += [f"{name}={text}" for name, text in named.items() if text is not None]
+    return ", ".join(out)
+
+
+def _mask(w: Writer, value: str | None) -> str | None:
+    """A mask, None of one that is always true."""
+    if value is None:
+        return None
+    mask = w.read(value)
+    return None if mask.literal and mask.text == "True" else (mask.whole if mask.literal else mask).text
+
+
+def _other(w: Writer, value: str | None) -> str | None:
+    return None if value is None else w.read(value).text
+
+
+def _policy(w: Writer, op: Op) -> dict[str, str | None]:
+    found = _POLICY.search(op.text)
+    modifier, eviction = found.groups() if found else ("none", "evict_normal")
+    eviction = "" if eviction in ("evict_normal", "none") else eviction
+    return {
+        "cache_modifier": f'".{modifier}"' if modifier != "none" else None,
+        "eviction_policy": f'"{eviction}"' if eviction else None,
+        "volatile": "True" if op.attribute("isVolatile") else None,
+    }
+
+
+def load(w: Writer, op: Op) -> None:
+    pointer = w.read(op.operands[0]).whole
+    mask, other = (op.operands[1:] + (None, None))[:2]
+    text = _arguments(pointer.text, mask=_mask(w, mask), other=_other(w, other), **_policy(w, op))
+    w.keep(op, Written(f"gl.load({text})", op.type), False)
+
+
+def store(w: Writer, op: Op) -> None:
+    pointer, value = (w.read(operand).whole for operand in op.operands[:2])
+    mask = op.operands[2] if len(op.operands) > 2 else None
+    text = _arguments(pointer.text, value.text, mask=_mask(w, mask), **_policy(w, op))
+    w.statement(op, Written(f"gl.store({text})", Type("none")))
+
+
+def _cache(op: Op) -> str | None:
+    found = op.attribute("cacheModifier") or op.attribute("cache")
+    return f'".{found}"' if found and found != "none" else None
+
+
+def buffer_load(w: Writer, op: Op) -> None:
+    base, offsets, mask, other = op.buffer
+    pointer, offset = w.read(base), w.read(offsets).whole
+    masked = _mask(w, mask)
+    filled = None if masked is None else _other(w, other)
+    text = _arguments(pointer.text, offset.text, mask=masked, other=filled, cache=_cache(op))
+    w.keep(op, Written(f"gl.amd.cdna3.buffer_load({text})", op.type), False)
+
+
+def buffer_store(w: Writer, op: Op) -> None:
+    value = w.read(op.operands[0]).whole
+    base, offsets = op.operands[1:3]
+    rest = [v for i, v in enumerate(op.operands[3:], 3) if i != op.keyword("stride")]
+    pointer, offset = w.read(base), w.read(offsets).whole
+    mask = _mask(w, rest[0] if rest else None)
+    text = _arguments(value.text, pointer.text, offset.text, mask=mask, cache=_cache(op))
+    w.statement(op, Written(f"gl.amd.cdna3.buffer_store({text})", Type("none")))
+
+
+def buffer_copy(w: Writer, op: Op) -> None:
+    base, offsets, mask, other = op.buffer
+    into = w.read(op.operands[op.keyword("into")])
+    pointer, offset = w.read(base), w.read(offsets).whole
+    text = _arguments(
+        into.text, pointer.text, offset.text, mask=_mask(w, mask), other=_other(w, other), cache_modifier=_cache(op)
+    )
+    w.statement(op, Written(f"{_COPY}.buffer_load_to_shared({text})", Type("none")))
+
+
+def global_copy(w: Writer, op: Op) -> None:
+    pointer, into = w.read(op.operands[0]).whole, w.read(op.operands[1])
+    mask, other = op.keyword("mask"), op.keyword("other")
+    found = _POLICY.search(op.text)
+    text = _arguments(
+        into.text,
+        pointer.text,
+        mask=_mask(w, None if mask is None else op.operands[mask]),
+        other=_other(w, None if other is None else op.operands[other]),
+        cache_modifier=f'".{found.group(1)}"' if found and found.group(1) != "none" else None,
+    )
+    name = "gl.amd.cdna5.async_copy.global_to_shared" if w.shared.target.startswith("gfx125") else None
+    w.statement(op, Written(f"{name or f'{_COPY}.global_load_to_shared'}({text})", Type("none")))
+
+
+def wait(w: Writer, op: Op) -> None:
+    count = w.groups("ttg.async_commit_group").after(op.operands, op) if op.operands else op.attribute("num")
+    w.statement(op, Written(f"{_COPY}.wait_group({count})", Type("none")))
+
+
+def local_alloc(w: Writer, op: Op) -> None:
+    kind = op.type
+    tile = kind.shape
+    attribute = w.module.attribute(kind)
+    bases = attribute.get("offset")
+    rank = len(attribute.get("order") or (bases[0] if bases else tile))
+    tile = tile[len(tile) - rank :]
+    shared = w.module.shared(kind, tile)
+    if shared is None:
+        raise w.refuse(op, f"Gluon has no constructor for the layout {kind.layout}")
+    layout = w.layouts.spell(shared, op.place.name)
+    parts = [w.dtype(op, kind), lists(tuple(kind.shape)), layout]
+    if op.operands:
+        parts.append(w.read(op.operands[0]).whole.text)
+    w.flush()
+    w.assign(op.results[0], Written(f"gl.allocate_shared_memory({', '.join(parts)})", kind), op)
+
+
+def subslice(w: Writer, op: Op) -> None:
+    source, kind = w.read(op.operands[0]), op.type
+    text = source.text
+    for dim, (first, size, whole) in enumerate(zip(op.indices, kind.shape, source.type.shape)):
+        if size != whole:
+            text += f".slice({first}, {size}, {dim})"
+    w.keep(op, Written(text, kind), True)
+
+
+def local_load(w: Writer, op: Op) -> None:
+    source, kind = w.read(op.operands[0]), op.type
+    layout = w.layout(op, kind)
+    token = op.keyword("token")
+    waited = token is not None and w.groups("ttg.async_commit_group").origin(op.operands[token]) == "ttg.async_wait"
+    if waited and target(w.shared.target).relaxed_lds_reads:
+        text = f"{_COPY}.load_shared_relaxed({source.text}, {layout})"
+    else:
+        text = f"{source.at(ATOM)}.load({layout})"
+    w.keep(op, Written(text, kind), False)
+
+
+def dot(w: Writer, op: Op) -> None:
+    a, b, acc = (w.read(value).whole for value in op.operands[:3])
+    layout = w.module.layout(op.type)
+    precision = op.attribute("inputPrecision") or "ieee"
+    if a.type.element == "f32" and precision != "ieee":
+        raise w.refuse(op, f"a product of fp32 in {precision}")
+    if isinstance(layout, Mfma):
+        name = f"amd.cdna{4 if layout.version == 4 else 3}.mfma"
+    elif isinstance(layout, Wmma):
+        name = {1: "amd.rdna3.wmma", 2: "amd.rdna4.wmma", 3: "amd.cdna5.wmma"}[layout.version]
+    else:
+        name = "dot_fma"
+    w.keep(op, Written(f"gl.{name}({a.text}, {b.text}, {acc.text})", op.type), False)
+
+
+def scaled_dot(w: Writer, op: Op) -> None:
+    layout = w.module.layout(op.type)
+    scaled = op.keywords("scale")
+    operands = [i for i in range(len(op.operands)) if i not in scaled]
+    scales: list[str] = ["None", "None"]
+    for at in scaled:
+        scales[operands.index(at - 1)] = w.read(op.operands[at]).whole.text
+    a, b, acc = (w.read(op.operands[i]).whole.text for i in operands[:3])
+    if op.attribute("lhs_k_pack") is False or op.attribute("rhs_k_pack") is False:
+        raise w.refuse(op, "operands that are packed along another dimension than K")
+    left, right = op.attribute("lhs"), op.attribute("rhs")
+    name = "amd.cdna4.mfma_scaled" if isinstance(layout, Mfma) else "amd.cdna5.wmma_scaled"
+    text = f'gl.{name}({a}, {scales[0]}, "{left}", {b}, {scales[1]}, "{right}", {acc})'
+    w.keep(op, Written(text, op.type), False)
+
+
+def call(w: Writer, op: Op) -> None:
+    operands = ", ".join(w.read(value).whole.text for value in op.operands)
+    text = f"{w.shared.functions[op.callee]}({operands})"
+    if not op.results:
+        w.statement(op, Written(text, Type("none")))
+    elif len(op.results) == 1:
+        w.keep(op, Written(text, op.type), False)
+    else:
+        w.several(op, text)
+
+
+def histogram(w: Writer, op: Op) -> None:
+    source = w.read(op.operands[0]).whole
+    mask = _mask(w, op.operands[1] if len(op.operands) > 1 else None)
+    kind = op.type
+    text = _arguments(source.text, str(kind.shape[0]), mask=mask, layout=w.layout(op, kind))
+    w.keep(op, Written(f"gl.histogram({text})", kind), False)
+
+
+def reinterpret(w: Writer, op: Op) -> None:
+    source, kind = w.read(op.operands[0]), op.type
+    shared = w.module.shared(kind, kind.shape)
+    if shared is None:
+        raise w.refuse(op, f"Gluon has no constructor for the layout {kind.layout}")
+    layout = w.layouts.spell(shared, op.place.name)
+    parts = f"{w.dtype(op, kind)}, {lists(kind.shape)}, {layout}"
+    w.keep(op, Written(f"{source.text}.reinterpret({parts})", kind), True)
+
+
+def convert(w: Writer, op: Op) -> None:
+    source = w.read(op.operands[0]).whole
+    w.keep(op, Written(f"gl.convert_layout({source.text}, {w.layout(op, op.type)})", op.type), False)
+
+
+def atomic(w: Writer, op: Op) -> None:
+    kind, sem, scope = op.words[:3]
+    pointer, value = (w.read(operand).whole for operand in op.operands[:2])
+    mask = _mask(w, op.operands[2] if len(op.operands) > 2 else None)
+    name = {"fadd": "add", "exch": "xchg"}.get(kind, kind)
+    if name not in ("add", "max", "min", "and", "or", "xor", "xchg"):
+        raise w.refuse(op, f"an atomic {kind}")
+    text = _arguments(pointer.text, value.text, mask=mask, sem=f'"{sem}"', scope=f'"{scope}"')
+    w.keep_or_say(op, Written(f"gl.atomic_{name}({text})", op.type))
+
+
+def buffer_atomic(w: Writer, op: Op) -> None:
+    kind, sem, scope = op.words[:3]
+    value, base, offsets = op.operands[:3]
+    made, pointer, offset = w.read(value).whole, w.read(base), w.read(offsets).whole
+    mask = _mask(w, op.operands[3] if len(op.operands) > 3 else None)
+    name = {"fadd": "add", "exch": "xchg"}.get(kind, kind)
+    text = pointer.text
+    if kind == "add":
+        signless = w.unsigned(op, made.type)
+        text = f"{pointer.at(ATOM)}.to(gl.pointer_type({signless}))"
+        made = w.without_sign(made)
+    family = "cdna4" if made.type.element == "bf16" else "cdna3"
+    parts = _arguments(text, offset.text, made.text, mask=mask, sem=f'"{sem}"', scope=f'"{scope}"')
+    text = f"gl.amd.{family}.buffer_atomic_{name}({parts})"
+    if kind == "add" and op.results and w.uses[op.results[0]]:
+        text += f".to({w.dtype(op, op.type)})"  # of the type of the pointer, which has no sign here
+    w.keep_or_say(op, Written(text, op.type))
+
+
+def cas(w: Writer, op: Op) -> None:
+    sem, scope = op.words[:2]
+    parts = [w.read(value).whole.text for value in op.operands]
+    text = _arguments(*parts, sem=f'"{sem}"', scope=f'"{scope}"')
+    w.keep_or_say(op, Written(f"gl.atomic_cas({text})", op.type))
+
+
+def inline_asm(w: Writer, op: Op) -> None:
+    asm, constraints = op.string, op.attribute("constraints")
+    operands = ", ".join(w.read(value).whole.text for value in VALUES.findall(op.body.rpartition("}")[2]))
+    kinds = [w.dtype(op, kind) for kind in op.result_types]
+    types = kinds[0] if len(kinds) == 1 else f"({', '.join(kinds)})"
+    pure, pack = bool(op.attribute("pure")), op.attribute("packed_element")
+    text = f"gl.inline_asm_elementwise({asm!r}, {constraints!r}, [{operands}], {types}, {pure}, {pack})"
+    if len(kinds) == 1:
+        w.keep(op, Written(text, op.type), pure)
+    else:
+        w.several(op, text)
+
+
+def call_of_nothing(w: Writer, op: Op) -> None:
+    """What acts on GPUs of other makers alone."""
+
+
+def external(w: Writer, op: Op) -> None:
+    symbol = op.attribute("symbol")
+    name = function_of(symbol)
+    if name is None:
+        raise w.refuse(op, f"no function of libdevice calls {symbol}")
+    operands = ", ".join(w.read(value).whole.text for value in op.operands)
+    w.keep(op, Written(f"gl.extra.libdevice.{name}({operands})", op.type), True)
+
+
+def sched_barrier(w: Writer, op: Op) -> None:
+    if op.word != "none":
+        raise w.refuse(op, f"a barrier that {op.word} may cross")
+    w.statement(op, Written("gl.amd.hint.sched_barrier()", Type("none")))
+
+
+# Tensor data mover
+
+
+def descriptor(w: Writer, op: Op) -> None:
+    base = w.read(op.operands[0])
+    lists_of = []
+    for which in range(2):
+        first, last = op.bracket(which)
+        lists_of.append(f"[{', '.join(w.read(v).text for v in op.operands[first:last])}]")
+    kind = op.type
+    shared = w.module.shared(kind, kind.shape)
+    if shared is None:
+        raise w.refuse(op, f"Gluon has no constructor for the layout {kind.layout}")
+    layout = w.layouts.spell(shared, op.place.name)
+    text = f"gl.amd.cdna5.tdm.make_tensor_descriptor({base.text}, {lists_of[0]}, {lists_of[1]}, {lists(kind.shape)}, {layout})"
+    w.keep(op, Written(text, kind), True)
+
+
+def update_descriptor(w: Writer, op: Op) -> None:
+    source = w.read(op.operands[0])
+    named: dict[str, str | None] = {}
+    for name in ("add_offsets", "set_bounds"):
+        values = op.listed(name)
+        named[name] = f"[{', '.join(w.read(v).text for v in values)}]" if values else None
+    pred = op.keyword("pred")
+    named["pred"] = None if pred is None else w.read(op.operands[pred]).text
+    named["clamp_bounds"] = "True" if "clamp_bounds" in op.text else None
+    text = _arguments(source.text, **named)
+    kind = source.type
+    w.keep(op, Written(f"gl.amd.cdna5.tdm.update_tensor_descriptor({text})", kind), True)
+
+
+def tdm_load(w: Writer, op: Op) -> None:
+    source, into = w.read(op.operands[0]), w.read(op.operands[op.keyword("into")])
+    w.statement(op, Written(f"gl.amd.cdna5.tdm.async_load({source.text}, dest={into.text})", Type("none")))
+
+
+def tdm_store(w: Writer, op: Op) -> None:
+    into, source = w.read(op.operands[0]), w.read(op.operands[op.keyword("from")])
+    w.statement(op, Written(f"gl.amd.cdna5.tdm.async_store({into.text}, src={source.text})", Type("none")))
+
+
+def tdm_wait(w: Writer, op: Op) -> None:
+    if op.operands:
+        names = "amdg.async_tdm_copy_global_to_local", "amdg.async_tdm_copy_local_to_global"
+        count = w.groups(names[0]).after(op.operands, op)
+    else:
+        count = op.attribute("num")
+    w.statement(op, Written(f"gl.amd.cdna5.tdm.async_wait({count})", Type("none")))
+
+
+HANDLERS: dict[str, Handler] = {
+    "arith.constant": constant,
+    "tt.splat": splat,
+    "tt.broadcast": broadcast,
+    "tt.expand_dims": expand_dims,
+    "arith.cmpi": compare,
+    "arith.cmpf": compare,
+    "arith.xori": xor,
+    "arith.extui": extended,
+    "arith.uitofp": extended,
+    "arith.extsi": signed,
+    "arith.sitofp": signed,
+    "arith.trunci": truncated,
+    "tt.fp_to_fp": converted_float,
+    "tt.addptr": add_pointer,
+    "tt.clampf": clamp,
+    "tt.load": load,
+    "tt.store": store,
+    "amdg.buffer_load": buffer_load,
+    "amdg.buffer_store": buffer_store,
+    "amdg.buffer_load_to_local": buffer_copy,
+    "ttg.async_copy_global_to_local": global_copy,
+    "ttg.async_wait": wait,
+    "ttg.local_alloc": local_alloc,
+    "ttg.local_load": local_load,
+    "ttg.memdesc_subslice": subslice,
+    "tt.dot": dot,
+    "tt.dot_scaled": scaled_dot,
+    "tt.call": call,
+    "tt.histogram": histogram,
+    "ttg.memdesc_reinterpret": reinterpret,
+    "ttg.convert_layout": convert,
+    "amdg.in_thread_transpose": convert,
+    "tt.atomic_rmw": atomic,
+    "amdg.buffer_atomic_rmw": buffer_atomic,
+    "tt.atomic_cas": cas,
+    "tt.elementwise_inline_asm": inline_asm,
+    "tt.extern_elementwise": external,
+    "rocdl.sched.barrier": sched_barrier,
+    "tt.grid_dependency_wait": call_of_nothing,
+    "tt.grid_dependency_launch_dependents": call_of_nothing,
+    "tt.make_tensor_descriptor": descriptor,
+    "amdg.update_tensor_descriptor": update_descriptor,
+    "amdg.async_tdm_copy_global_to_local": tdm_load,
+    "amdg.async_tdm_copy_local_to_global": tdm_store,
+    "amdg.async_tdm_wait": tdm_wait,
+    "scf.for": control.for_loop,
+    "scf.while": control.while_loop,
+    "scf.if": control.branch,
+    "tt.reduce": control.reduction,
+    "tt.scan": control.reduction,
+    "tt.return": control.leave,
+}

@@ -1,0 +1,127 @@
+"""How each operation of a module is spelled in Gluon: one row each. An operation without a row is refused.
+
+A template has `{0}`, `{1}`, ... for operands, which are broadcast where it says so, `{dtype}`, `{shape}` and `{layout}` for those of the
+result, `{unsigned}` for the result's type without a sign, and `{name}` for an attribute. One that is an operator between two
+operands needs no brackets; the writer puts them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Row:
+    """template: see above. broadcasts: operands may be smaller than the result. unsigned: operands are taken without their sign, and
+    the result is given one. pure: it may be written where it is used. inferred: Gluon finds the layout of the result itself,
+    by the operation of this name in `gluonize.decide.layouts.inferred`.
+    """
+
+    template: str
+    broadcasts: bool = False
+    unsigned: bool = False
+    pure: bool = True
+    inferred: str = ""
+
+
+def _operator(sign: str, unsigned: bool = False) -> Row:
+    return Row(f"{{0}} {sign} {{1}}", broadcasts=True, unsigned=unsigned)
+
+
+def _function(name: str, count: int = 1, unsigned: bool = False) -> Row:
+    return Row(f"gl.{name}({', '.join(f'{{{i}}}' for i in range(count))})", broadcasts=count > 1, unsigned=unsigned)
+
+
+_NAN = "propagate_nan=gl.PropagateNan.ALL"
+ROWS: dict[str, Row] = {
+    # Arithmetic
+    **{f"arith.{name}": _operator("+") for name in ("addi", "addf")},
+    **{f"arith.{name}": _operator("-") for name in ("subi", "subf")},
+    **{f"arith.{name}": _operator("*") for name in ("muli", "mulf")},
+    "arith.divf": _operator("/"),
+    "arith.divsi": _operator("//"),
+    "arith.divui": _operator("//", unsigned=True),
+    "arith.remsi": _operator("%"),
+    "arith.remf": _operator("%"),
+    "arith.remui": _operator("%", unsigned=True),
+    "arith.andi": _operator("&"),
+    "arith.ori": _operator("|"),
+    "arith.xori": _operator("^"),
+    "arith.shli": _operator("<<"),
+    "arith.shrsi": _operator(">>"),
+    "arith.shrui": _operator(">>", unsigned=True),
+    "arith.negf": Row("-{0}"),
+    "arith.maxsi": _function("maximum", 2),
+    "arith.minsi": _function("minimum", 2),
+    "arith.maxui": _function("maximum", 2, unsigned=True),
+    "arith.minui": _function("minimum", 2, unsigned=True),
+    "arith.maxnumf": _function("maximum", 2),
+    "arith.minnumf": _function("minimum", 2),
+    "arith.maximumf": Row("gl.maximum({0}, {1}, " + _NAN + ")", broadcasts=True),
+    "arith.minimumf": Row("gl.minimum({0}, {1}, " + _NAN + ")", broadcasts=True),
+    "arith.select": _function("where", 3),
+    # Other types
+    "arith.extsi": Row("{0}.to({dtype})"),
+    "arith.extf": Row("{0}.to({dtype})"),
+    "arith.truncf": Row("{0}.to({dtype})"),
+    "arith.trunci": Row("{0}.to({dtype})"),
+    "arith.sitofp": Row("{0}.to({dtype})"),
+    "arith.fptosi": Row("{0}.to({dtype})"),
+    "arith.fptoui": Row("{0}.to({unsigned}).to({dtype})"),
+    "arith.bitcast": Row("{0}.to({dtype}, bitcast=True)"),
+    "tt.bitcast": Row("{0}.to({dtype}, bitcast=True)"),
+    "tt.ptr_to_int": Row("{0}.to({dtype})"),
+    "tt.int_to_ptr": Row("{0}.to({dtype})"),
+    # Functions
+    **{
+        f"math.{name}": _function(name) for name in ("exp", "exp2", "log", "log2", "sin", "cos", "sqrt", "rsqrt", "erf")
+    },
+    **{f"math.{name}": _function(name) for name in ("floor", "ceil")},
+    **{f"math.{name}": _function("abs") for name in ("absf", "absi")},
+    "math.fma": _function("fma", 3),
+    "tt.precise_sqrt": _function("sqrt_rn"),
+    "tt.precise_divf": _function("div_rn", 2),
+    "tt.mulhiui": Row("gl.umulhi({0}, {1})", broadcasts=True),
+    # Programs and shapes
+    "tt.get_program_id": Row("gl.program_id({axis})"),
+    "tt.get_num_programs": Row("gl.num_programs({axis})"),
+    "tt.make_range": Row("gl.arange({start}, {end}, {layout})"),
+    "tt.reshape": Row("{0}.reshape({shape})", inferred="reshape"),
+    "tt.trans": Row("{0}.permute({order})", inferred="permute"),
+    "tt.join": Row("gl.join({0}, {1})", inferred="join"),
+    "tt.split": Row("gl.split({0})", inferred="split"),
+    "tt.gather": Row("gl.gather({0}, {1}, {axis})"),
+    "ttg.convert_layout": Row("gl.convert_layout({0}, {layout})"),
+    "amdg.in_thread_transpose": Row("gl.convert_layout({0}, {layout})"),
+    "ttg.fp4_to_fp": Row("gl.fp4_to_fp({0}, {dtype}, {axis})", inferred="fp4_to_fp"),
+    # LDS
+    "ttg.memdesc_index": Row("{0}.index({1})"),
+    "ttg.memdesc_trans": Row("{0}.permute({order})"),
+    "ttg.memdesc_reshape": Row("{0}.reshape({shape})"),
+    "ttg.local_store": Row("{1}.store({0})", pure=False),
+    "ttg.local_dealloc": Row("{0}._keep_alive()", pure=False),
+    "ttg.async_commit_group": Row("gl.amd.cdna4.async_copy.commit_group()", pure=False),
+    # Order
+    "llvm.intr.assume": Row("gl.assume({0})", pure=False),
+    "ttg.barrier": Row("gl.barrier()", pure=False),
+    "gpu.barrier": Row("gl.barrier()", pure=False),
+}
+# Operations whose result is a token alone, though the type of where they write is printed behind an arrow.
+COPIES = frozenset(
+    (
+        "ttg.async_copy_global_to_local",
+        "amdg.buffer_load_to_local",
+        "amdg.async_tdm_copy_global_to_local",
+        "amdg.async_tdm_copy_local_to_global",
+    )
+)
+# In which order the text of an operation evaluates its operands, where that is not the order in which they are printed.
+ORDERS: dict[str, Callable[[list[str]], list[str]]] = {
+    "ttg.local_store": lambda v: [v[1], v[0]],
+    "ttg.async_copy_global_to_local": lambda v: [v[1], v[0], *v[2:]],
+    "amdg.buffer_load_to_local": lambda v: [v[-1], *v[:-1]],
+    "amdg.buffer_atomic_rmw": lambda v: [*v[1:3], v[0], *v[3:]],
+}
+# What is promised of numbers, innermost first.
+PROMISES = {"tt.divisibility": "multiple_of", "tt.contiguity": "max_contiguous", "tt.constancy": "max_constancy"}

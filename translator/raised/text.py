@@ -1,0 +1,98 @@
+"""Pieces of Python that are put together: how tightly they bind, and what they stand for."""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass, replace
+
+from gluonize.trace.model.types import Type
+
+# How tightly an expression binds, loosest first.
+ANY, COMPARISON, OR, XOR, AND, SHIFT, SUM, PRODUCT, UNARY, ATOM = range(10)
+OPERATORS = {
+    **dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), COMPARISON),
+    **{"|": OR, "^": XOR, "&": AND, "<<": SHIFT, ">>": SHIFT, "+": SUM, "-": SUM},
+    **dict.fromkeys(("*", "/", "//", "%"), PRODUCT),
+}
+_DTYPES = {
+    **{f"i{bits}": f"gl.int{bits}" for bits in (1, 8, 16, 32, 64)},
+    **{"f16": "gl.float16", "bf16": "gl.bfloat16", "f32": "gl.float32", "f64": "gl.float64"},
+    **{"f8E4M3FN": "gl.float8e4nv", "f8E4M3FNUZ": "gl.float8e4b8", "f8E5M2": "gl.float8e5"},
+    "f8E5M2FNUZ": "gl.float8e5b16",
+}
+# What launch specs call the types.
+SPEC_TYPES = {
+    **{f"i{bits}": f"i{bits}" for bits in (1, 8, 16, 32, 64)},
+    **{"f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64"},
+    **{"f8E4M3FN": "fp8e4nv", "f8E4M3FNUZ": "fp8e4b8", "f8E5M2": "fp8e5", "f8E5M2FNUZ": "fp8e5b16"},
+}
+_FORMATS = {"f16": ("<e", "<H"), "f32": ("<f", "<I"), "f64": ("<d", "<Q")}
+
+
+@dataclass(frozen=True)
+class Written:
+    """An expression. type: of the value that stands for; shape: of what the text gives, which its use broadcasts to that of the type.
+
+    literal: whether it is a number, which takes its type from what it stands beside. full: the text that has the type's own shape and
+    layout, "" where `text` has.
+    """
+
+    text: str
+    type: Type
+    level: int = ATOM
+    full: str = ""
+    shape: tuple[int, ...] | None = None
+    literal: bool = False
+
+    def at(self, level: int) -> str:
+        """The text where what stands around it binds like that."""
+        return self.text if self.level >= level else f"({self.text})"
+
+    @property
+    def whole(self) -> Written:
+        """What has the shape and the layout of the type by itself."""
+        return replace(self, text=self.full, full="", level=ATOM, literal=False) if self.full else self
+
+
+def dtype(kind: Type) -> str | None:
+    """The element of a type as Gluon spells it; None where it has no such type."""
+    if kind.kind == "ptr":
+        inner = _DTYPES.get(kind.element) or _pointer(kind.element)
+        return f"gl.pointer_type({inner})" if inner else None
+    return _DTYPES.get(kind.element)
+
+
+def _pointer(element: str) -> str | None:
+    if not element.startswith("!tt.ptr<"):
+        return None
+    inner = _DTYPES.get(element[len("!tt.ptr<") : -1])
+    return f"gl.pointer_type({inner})" if inner else None
+
+
+def number(spelled: str, kind: Type) -> str | None:
+    """An element of a constant as Python has it; None for one that no literal gives."""
+    if spelled in ("true", "false"):
+        return spelled.capitalize()
+    if kind.kind == "int":
+        return spelled
+    if spelled.startswith("0x"):
+        value = _of_bits(int(spelled, 16), kind.element)
+    else:
+        value = float(spelled)
+    if value is None or (value == 0 and math.copysign(1, value) < 0):
+        return None
+    if math.isinf(value):
+        return 'float("inf")' if value > 0 else '-float("inf")'
+    if math.isnan(value):
+        return 'float("nan")'
+    return repr(value)
+
+
+def _of_bits(bits: int, element: str) -> float | None:
+    if element == "bf16":
+        bits, element = bits << 16, "f32"
+    if element not in _FORMATS:
+        return None
+    number_format, bits_format = _FORMATS[element]
+    return struct.unpack(number_format, struct.pack(bits_format, bits))[0]

@@ -1,0 +1,395 @@
+"""One function of a module as statements of Gluon: values become expressions where they are used once, else variables."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from gluonize.decide.layouts.inferred import NoLayout, infer
+from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.raised.layouts import LayoutNames
+from gluonize.raised.table import COPIES, ORDERS, PROMISES, ROWS, Row
+from gluonize.raised.text import ANY, ATOM, COMPARISON, OPERATORS, UNARY, Written, dtype
+from gluonize.raised.waits import Groups
+from gluonize.rules.targets import target
+from gluonize.trace.model.layouts import Layout, Opaque, lists
+from gluonize.trace.model.module import Function, Module
+from gluonize.trace.model.op import Block, Op
+from gluonize.trace.model.op_text import VALUES, author_name
+from gluonize.trace.model.types import Type
+
+LONGEST = 90  # characters of an expression that is written where it is used
+_WORD = re.compile(r"[^\W\d]\w*")
+_OPERATOR = re.compile(r"\{0\} (\S+) \{1\}")
+RESERVED = frozenset((*keyword.kwlist, *dir(builtins), "gl", "tl", "gluon", "triton", "math", "float"))
+
+
+@dataclass
+class Pending:
+    """An expression that waits for its use."""
+
+    value: str
+    written: Written
+    op: Op
+
+
+@dataclass
+class Line:
+    """One line of the text. number: of the source, 0 where it is not known."""
+
+    depth: int
+    text: str
+    number: int = 0
+
+
+@dataclass
+class Shared:
+    """What the functions of a file have in common. helpers: text of the body -> (name, lines). functions: of the module -> name."""
+
+    module: Module
+    taken: set[str] = field(default_factory=lambda: set(RESERVED))
+    helpers: dict[tuple[str, ...], tuple[str, list[str]]] = field(default_factory=dict)
+    functions: dict[str, str] = field(default_factory=dict)
+    target: str = ""
+
+
+Handler = Callable[["Writer", Op], None]
+
+
+class Writer:
+    """The statements of a function, or of the function that a reduction combines elements with."""
+
+    def __init__(
+        self,
+        shared: Shared,
+        function: Function | None,
+        handlers: Mapping[str, Handler],
+        layouts: LayoutNames | None = None,
+    ):
+        self.shared, self.module, self.function, self.handlers = shared, shared.module, function, handlers
+        self.layouts = layouts or LayoutNames()
+        self.values: dict[str, Written] = {}
+        self.pending: list[Pending] = []
+        self.lines: list[Line] = []
+        self.depth = 1
+        self.names: set[str] = set()
+        self.carried: set[str] = set()
+        self.homes: dict[str, str] = {}
+        self.uses: Counter[str] = Counter()
+        self.place = 0
+        self.taken = False  # whether what is being written has something in it that waited
+        self._groups: dict[str, Groups] = {}
+
+    # Names and values
+
+    def fresh(self, base: str) -> str:
+        """A name that nothing has yet."""
+        base = re.sub(r"\W", "_", base) or "x"
+        base = base if not base[0].isdigit() else f"x{base}"
+        name, number = base, 1
+        while name in self.shared.taken or name in self.names:
+            number += 1
+            name = f"{base}_{number}"
+        self.names.add(name)
+        return name
+
+    def refuse(self, op: Op, why: str) -> TranslationError:
+        """What to raise for an operation that Gluon cannot say."""
+        at = op.place
+        message = f"{op.name} in line {op.line} of the module: {why}"
+        return TranslationError(Diagnostic("raise-unsupported", message, at.file, at.line, at.column))
+
+    def read(self, value: str) -> Written:
+        """The expression for an operand."""
+        for at, item in enumerate(self.pending):
+            if item.value == value:
+                del self.pending[at]
+                self.taken = True
+                return item.written
+        return self.values[value]
+
+    def waiting(self, value: str) -> Written:
+        """The expression of a value that waits for its use."""
+        return next(item.written for item in self.pending if item.value == value)
+
+    def count_uses(self, block: Block) -> None:
+        """Add the uses in a block and in those in it."""
+        for op in block.ops:
+            found = VALUES.findall(op.text) + VALUES.findall(op.tail)
+            self.uses.update(found)
+            if op.name == "scf.for":
+                self.uses.subtract([op.for_loop.variable, *(argument for argument, _ in op.for_loop.bindings)])
+            if op.name == "scf.while":
+                self.uses.subtract(argument for argument, _ in op.bindings)
+            for region in op.regions:
+                for inner in region.blocks:
+                    self.count_uses(inner)
+
+    def groups(self, commit: str) -> Groups:
+        """The groups of copies that operations of this name end."""
+        if commit not in self._groups:
+            assert self.function is not None
+            self._groups[commit] = Groups(self.function, commit)
+        return self._groups[commit]
+
+    # Statements
+
+    def line(self, text: str, number: int = -1) -> None:
+        self.lines.append(Line(self.depth, text, self.place if number < 0 else number))
+
+    def flush(self) -> None:
+        """Give what waits a variable."""
+        waiting, self.pending = self.pending, []
+        for item in waiting:
+            self.assign(item.value, item.written, item.op)
+
+    def only(self, operands: Sequence[str]) -> None:
+        """Before something that is no operation is written with these operands: nothing else waits."""
+        self.ready(operands)
+        kept = [item for item in self.pending if item.value in operands]
+        self.pending = [item for item in self.pending if item.value not in operands]
+        self.flush()
+        self.pending = kept
+
+    def ready(self, operands: Sequence[str]) -> None:
+        """Before an operation is written with these operands, in the order in which its text evaluates them: what waits stays an expression
+        where that is the order of the module too, which is that of the machine's instructions."""
+        waiting = [item.value for item in self.pending]
+        first = len(waiting)
+        while first and _in_order(waiting[first - 1 :], operands):
+            first -= 1
+        named = [i for i in range(first) if waiting[i] in operands]
+        if named:
+            count = named[-1] + 1
+            out, self.pending = self.pending[:count], self.pending[count:]
+            for item in out:
+                self.assign(item.value, item.written, item.op)
+
+    def assign(self, value: str, written: Written, op: Op) -> None:
+        """Make a variable of a value."""
+        name = self.homes.get(value) or self.fresh(author_name(value) or op.place.name or "x")
+        self.line(f"{name} = {self.typed(written).text}", op.place.line)
+        self.values[value] = Written(name, written.type)
+
+    def typed(self, written: Written) -> Written:
+        """What a variable gets: of the whole shape, and of its own type where a number says another one."""
+        if written.full:
+            return written.whole
+        if written.literal and not self._is_own(written):
+            return replace(
+                written, text=f"gl.full([], {written.text}, {dtype(written.type)})", level=ATOM, literal=False
+            )
+        return written
+
+    def _is_own(self, written: Written) -> bool:
+        return written.type.element in ("i32", "f32", "i1")
+
+    def keep(self, op: Op, written: Written, pure: bool) -> None:
+        """Take the expression of an operation's result. pure: it need not be written where nothing uses it."""
+        value = op.results[0]
+        count = self.uses[value]
+        if count == 0 and pure:
+            return
+        if op.has_promises:
+            written = self._promised(op, written)
+        if count == 1 and len(written.text) <= LONGEST and "\n" not in written.text:
+            self.pending.append(Pending(value, written, op))
+        else:
+            self.flush()
+            self.assign(value, written, op)
+
+    def _promised(self, op: Op, written: Written) -> Written:
+        """The expression with what is promised of its numbers."""
+        text = written.whole.text
+        for name, function in PROMISES.items():
+            if values := op.promises.get(name):
+                text = f"gl.{function}({text}, {lists(values)})"
+        return replace(written, text=text, full="", level=ATOM, shape=None, literal=False)
+
+    def keep_or_say(self, op: Op, written: Written) -> None:
+        """Take the expression of an operation that does something, whether its result is used or not."""
+        if op.results and self.uses[op.results[0]]:
+            self.keep(op, written, False)
+        else:
+            self.statement(op, written)
+
+    def always(self, value: str, written: Written, op: Op) -> None:
+        """Take a value that is written out at each use, unless it stands for what changes or is long."""
+        changes = self.carried & set(_WORD.findall(written.text))
+        if self.taken or changes or len(written.text) > LONGEST // 2:
+            self.keep(op, written, True)
+        else:
+            self.values[value] = written
+
+    # Operations
+
+    def block(self, ops: Sequence[Op]) -> None:
+        """Write operations, but for the last one of a region."""
+        for op in ops:
+            if op.place.line:
+                self.place = op.place.line
+            if "fastmath<" in op.text:
+                raise self.refuse(op, "it may round in another way than Gluon's")
+            operands = VALUES.findall(op.text)
+            if op.name in ORDERS:
+                operands = ORDERS[op.name](operands)
+            self.ready(operands)
+            self.taken = False
+            if op.name in COPIES or op.results and all(kind.kind == "token" for kind in op.result_types):
+                self.values |= {value: Written("", Type("token")) for value in op.results}
+            if op.name in self.handlers:
+                self.handlers[op.name](self, op)
+            elif op.name in ROWS:
+                self.by_row(op, ROWS[op.name])
+            else:
+                raise self.refuse(op, "Gluon has no spelling for it that is known here")
+
+    def by_row(self, op: Op, row: Row) -> None:
+        """Write an operation as its row says."""
+        operands = [self.read(value) for value in op.operands]
+        kinds = op.result_types
+        if not any(kind.kind != "token" for kind in kinds):
+            self.statement(op, self.filled(op, row, operands, None))
+            return
+        written = self.filled(op, row, operands, kinds[0])
+        moved = self.moved(op, row.inferred, operands[0].type) if row.inferred else ""
+        if len(kinds) > 1:
+            for name in self.several(op, written.text):
+                if moved:
+                    self.line(f"{name} = gl.convert_layout({name}, {moved})", op.place.line)
+        elif moved:
+            self.keep(op, replace(written, text=f"gl.convert_layout({written.text}, {moved})", level=ATOM), row.pure)
+        else:
+            self.keep(op, written, row.pure)
+
+    def statement(self, op: Op, written: Written) -> None:
+        """Write an operation without a result."""
+        self.flush()
+        self.line(written.text, op.place.line or self.place)
+
+    def several(self, op: Op, text: str) -> list[str]:
+        """Write an operation with several results."""
+        self.flush()
+        names = [self.fresh(author_name(value) or "x") for value in op.results]
+        self.line(f"{', '.join(names)} = {text}", op.place.line)
+        for value, name, kind in zip(op.results, names, op.result_types):
+            self.values[value] = Written(name, kind)
+        return names
+
+    def filled(self, op: Op, row: Row, operands: list[Written], kind: Type | None) -> Written:
+        """The expression that a row gives."""
+        if row.broadcasts and kind is not None:
+            operands = self.broadcast(operands, kind.shape)
+        else:
+            operands = [operand.whole for operand in operands]
+        if row.unsigned:
+            operands = [self.without_sign(operand) for operand in operands]
+        assert kind is not None or not row.unsigned
+        written = self.operator(row.template, operands) if _OPERATOR.fullmatch(row.template) else None
+        if written is None:
+            level = UNARY if row.template.startswith("-") else ATOM
+            parts = {}
+            for number, operand in enumerate(operands):
+                hole = f"{{{number}}}"
+                bound = f"{hole}." in row.template or f"-{hole}" in row.template
+                if bound and operand.literal:
+                    operand = replace(
+                        operand, text=f"gl.full([], {operand.text}, {dtype(operand.type)})", literal=False
+                    )
+                parts[number] = operand.at(ATOM if bound else ANY)
+            text = re.sub(r"\{(\w+)\}", lambda found: self._part(op, found.group(1), parts, kind), row.template)
+            written = Written(text, kind or Type("none"), level)
+        if row.unsigned and kind is not None:
+            written = replace(written, text=f"{written.at(ATOM)}.to({dtype(kind)})", level=ATOM)
+        return replace(written, type=kind or written.type, shape=None)
+
+    def _part(self, op: Op, name: str, operands: dict[int, str], kind: Type | None) -> str:
+        if name.isdigit():
+            return operands[int(name)]
+        if name == "order":
+            return f"[{', '.join(map(str, op.integers('order')))}]"
+        if name == "axis" and op.word in ("x", "y", "z"):
+            return str("xyz".index(op.word))
+        if name in ("dtype", "unsigned", "shape", "layout"):
+            assert kind is not None
+            return {"dtype": self.dtype, "unsigned": self.unsigned, "shape": self.shape, "layout": self.layout}[name](
+                op, kind
+            )
+        return str(op.attribute(name))
+
+    def dtype(self, op: Op, kind: Type) -> str:
+        found = dtype(kind)
+        if found is None:
+            raise self.refuse(op, f"Gluon has no type for {kind.element}")
+        return found
+
+    def unsigned(self, op: Op, kind: Type) -> str:
+        return self.dtype(op, kind).replace("gl.int", "gl.uint")
+
+    def shape(self, op: Op, kind: Type) -> str:
+        return lists(tuple(kind.shape or ()))
+
+    def layout(self, op: Op, kind: Type) -> str:
+        return self.layouts.spell(self.layout_of(op, kind), op.place.name)
+
+    def layout_of(self, op: Op, kind: Type) -> Layout:
+        """The layout of a tensor. Raises for one without a constructor."""
+        layout = self.module.layout(kind)
+        if isinstance(layout.root, Opaque):
+            raise self.refuse(op, f"Gluon has no constructor for the layout {kind.layout}")
+        return layout
+
+    def operator(self, template: str, operands: list[Written]) -> Written:
+        sign = _OPERATOR.fullmatch(template).group(1)  # type: ignore[union-attr]
+        level = OPERATORS[sign]
+        left = operands[0].at(level + (level == COMPARISON))
+        return Written(f"{left} {sign} {operands[1].at(level + 1)}", operands[0].type, level)
+
+    def without_sign(self, operand: Written) -> Written:
+        if operand.literal:
+            value = int(operand.text)
+            bits = int(operand.type.element[1:])
+            return replace(operand, text=str(value % (1 << bits)))
+        if operand.type.element == "i1":
+            return operand
+        kind = (dtype(operand.type) or "").replace("gl.int", "gl.uint")
+        return replace(operand, text=f"{operand.at(ATOM)}.to({kind})", level=ATOM)
+
+    def broadcast(self, operands: list[Written], shape: tuple[int, ...] | None) -> list[Written]:
+        """Operands that give a tensor of `shape` (None: a scalar) where they meet."""
+        operands = list(operands)
+        for at in (None, *sorted(range(len(operands)), key=lambda i: operands[i].literal)):
+            if at is not None:
+                operands[at] = self.typed(operands[at]) if shape is None else operands[at].whole
+            if self._meets(operands, shape):
+                break
+        return operands
+
+    def _meets(self, operands: list[Written], shape: tuple[int, ...] | None) -> bool:
+        if sum(not operand.literal for operand in operands[-2:]) == 0:
+            return False
+        if shape is None:
+            return True
+        shapes = [operand.type.shape if operand.shape is None else operand.shape for operand in operands]
+        given = [found for found in shapes if found]
+        return bool(given) and tuple(map(max, zip(*given))) == shape
+
+    def moved(self, op: Op, name: str, source: Type) -> str:
+        """The layout that a change of shape has in the module, "" where Gluon finds the same."""
+        kind = op.result_types[0]
+        wanted, given = self.layout_of(op, kind), self.layout_of(op, source)
+        detail = {"reshape": kind.shape, "permute": op.integers("order")}.get(name, ())
+        try:
+            found = infer(target(self.shared.target), self.module.warps, name, source.shape or (), given, detail)
+        except (NoLayout, ValueError) as error:
+            raise self.refuse(op, f"Gluon finds no layout for its result ({error})") from None
+        return "" if found == wanted else self.layouts.spell(wanted, op.place.name)
+
+
+def _in_order(some: Sequence[str], all_of_them: Sequence[str]) -> bool:
+    rest = iter(all_of_them)
+    return all(value in rest for value in some)
