@@ -28,7 +28,7 @@ def translated(tmp_path_factory) -> Callable[[str], tuple[Path, str]]:
         for file in ("kernel.py", "launches.json"):
             shutil.copy(FIXTURES / name / file, folder)
         with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()) as printed:
-            assert run(["translate", "kernel.py", "-t", "gfx950", "-l", "launches.json", "--no-validate"]) == 0
+            assert run(["translate", "kernel.py", "-t", "gfx950", "-l", "launches.json", "--no-validate", "-v"]) == 0
         return folder, printed.getvalue()
 
     return translate

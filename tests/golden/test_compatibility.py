@@ -15,7 +15,7 @@ from gluonize.versions import TRIED, release_of, triton_version
 pytestmark = pytest.mark.versions
 # One target each, so that every family has several, and every way to write a loop.
 SAMPLE = (
-    "attention_backward-gfx1201 batched_matmul-gfx942 cross_entropy-gfx1100 descriptor_matmul-gfx1250 dropout-gfx950 embedding-gfx1100"
+    "attention_backward-gfx1201 batched_matmul-gfx942 block_matmul-gfx942 chunked_scan-gfx950 cross_entropy-gfx1100 descriptor_matmul-gfx1250 dropout-gfx950 embedding-gfx1100"
     " flash_attention-gfx950 fp8_matmul-gfx1201 int8_matmul-gfx942 layer_norm-gfx1250 matmul-gfx1250 matmul-gfx950 rms_norm-gfx942"
     " rotary_embedding-gfx950 scan-gfx1250 softmax-gfx942 split_k_matmul-gfx950 top_k-gfx942 vector_add-gfx1201"
 ).split()

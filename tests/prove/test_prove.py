@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from gluonize.judge.prove.both_sides import NOT, PROVED, REFUTED, prove
 from gluonize.judge.prove.stated_bounds import contract_of, ranges_of, read_contract
 from gluonize.judge.prove.terms import Terms
 from gluonize.read.spec.launch import read_launches
+from gluonize.rules.targets import target as target_row
 from gluonize.trace.model.parse import parse_module
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -27,7 +29,9 @@ def pair(fixture: str, launch: int, target: str):
     spec = read_launches(str(folder.launches_file))[launch]
     left = source_stage(str(folder.kernel_file), spec, target)
     right = translated_stage(str(golden), spec, target)
-    return parse_module(left.text), right.text, read_contract(golden.read_text(), spec.kernel, spec.constexprs)
+    stated = read_contract(golden.read_text(), spec.kernel, spec.constexprs)
+    contract = replace(stated, copies_end=target_row(target).copies_end_with_program)
+    return parse_module(left.text), right.text, contract
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,9 @@ def _check_k(*args, **kwargs):
     for name in ("n",):
         if isinstance(given.get(name), int) and given[name] % 16:
             raise ValueError(f"k: {name} is no multiple of 16")
+
+
+k.add_pre_run_hook(_check_k)
 """
 
 

@@ -242,7 +242,7 @@ def global_copy(w: Writer, op: Op) -> None:
         other=_other(w, None if other is None else op.operands[other]),
         cache_modifier=f'".{found.group(1)}"' if found and found.group(1) != "none" else None,
     )
-    name = "gl.amd.cdna5.async_copy.global_to_shared" if w.shared.target.startswith("gfx125") else None
+    name = "gl.amd.cdna5.async_copy.global_to_shared" if not target(w.shared.target).copies_take_buffers else None
     w.statement(op, Written(f"{name or f'{_COPY}.global_load_to_shared'}({text})", Type("none")))
 
 

@@ -16,7 +16,7 @@ OPERATORS = {
     **dict.fromkeys(("*", "/", "//", "%"), PRODUCT),
 }
 _DTYPES = {
-    **{f"i{bits}": f"gl.int{bits}" for bits in (1, 8, 16, 32, 64)},
+    **{f"i{bits}": "gl." + f"int{bits}" for bits in (1, 8, 16, 32, 64)},
     **{"f16": "gl.float16", "bf16": "gl.bfloat16", "f32": "gl.float32", "f64": "gl.float64"},
     **{"f8E4M3FN": "gl.float8e4nv", "f8E4M3FNUZ": "gl.float8e4b8", "f8E5M2": "gl.float8e5"},
     "f8E5M2FNUZ": "gl.float8e5b16",

@@ -122,6 +122,7 @@ class _Attempt:
         for side, module in enumerate(self.modules):
             given = [arguments[self._names(side)[i]] for i in range(len(module.entry.arguments))]
             machine = Machine(module, t, side, given, self._residues())
+            machine.copies_end = self.contract.copies_end
             if self.machines:
                 machine.promises = self.machines[0].promises
             self.machines.append(machine)

@@ -69,6 +69,7 @@ class Machine:
         self.given: dict[Term, str] = {}
         self.env: dict[str, Any] = {}
         self.steps = self.paths = self.calls = 0
+        self.copies_end = False
         self.strict = module.has("tt.atomic_cas", "tt.atomic_poll", "amdg.buffer_atomic_cas")
 
     def run(self) -> list[Term]:
@@ -103,9 +104,9 @@ class Machine:
                 return end, values
 
     def _close(self, op: Op) -> None:
-        """The program ends, and its shared memory goes to another one. On CDNA3 and CDNA4 the end of a wave waits for copies to it."""
+        """The program ends, and its shared memory goes to another one. On some targets the end of a wave waits for copies to it."""
         for copy_ in self.shared.under_way():
-            if copy_.reads or self.module.target == "gfx1250":
+            if copy_.reads or not self.copies_end:
                 raise NotProved("a copy is not waited for before the kernel ends", copy_.op)
 
     def _goes_to(self, region: Region, op: Op, which: int, env: dict[str, Any]) -> tuple[Block, dict[str, Any]]:

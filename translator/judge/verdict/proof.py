@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from gluonize.judge.machine.stages import source_stage, translated_stage
 from gluonize.judge.prove.both_sides import Verdict, prove
 from gluonize.judge.prove.stated_bounds import read_contract
 from gluonize.read.spec.launch import LaunchSpec
+from gluonize.rules.targets import target as target_row
 from gluonize.trace.model.op import Op
 from gluonize.trace.model.parse import parse_module
 
@@ -24,7 +26,8 @@ def prove_launch(
     left = source_stage(source, spec, target, tuple(search_path), import_hosts)
     right = translated_stage(output, spec, target, tuple(search_path), import_hosts)
     with open(output, encoding="utf-8") as file:
-        contract = read_contract(file.read(), spec.kernel, spec.constexprs)
+        stated = read_contract(file.read(), spec.kernel, spec.constexprs)
+    contract = replace(stated, copies_end=target_row(target).copies_end_with_program)
     return as_json(prove(parse_module(left.text, left.file), parse_module(right.text, right.file), contract))
 
 

@@ -13,7 +13,7 @@ from gluonize.read.files.modules import full_search_path, parse_file
 from gluonize.read.inductor.block_sizes import Config, config_of
 from gluonize.read.inductor.stated import Stated, stated
 from gluonize.read.kernels.load import load_kernel, resolve_source
-from gluonize.read.launches.derive.table import Derivation, Row
+from gluonize.read.launches.table import Derivation, Row
 from gluonize.read.spec.launch import LaunchSpec
 
 

@@ -20,8 +20,8 @@ def doctor(
     json: Json = None,
 ) -> int:
     """Say what works with the installed Triton: names that moved, and a kernel for each target."""
-    from gluonize.product.cli.doctor import TARGETS, run_doctor
-    from gluonize.rules.targets import parse_targets
+    from gluonize.product.cli.doctor import run_doctor
+    from gluonize.rules.targets import DEFAULT_TARGETS, parse_targets
 
-    named = tuple(row.name for row in parse_targets(",".join(target))) if target else TARGETS
+    named = tuple(row.name for row in parse_targets(",".join(target))) if target else DEFAULT_TARGETS
     return run_doctor(named, json, context.obj)
