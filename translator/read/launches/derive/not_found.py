@@ -57,7 +57,7 @@ def _named(evidence: Evidence, verdict: Verdict | None) -> str:
     """The arguments that the value at the place comes from, as examples of what to set."""
     if verdict is None or verdict.place is None or verdict.place[0] not in evidence.flow.functions:
         return ""
-    function, (kind, *key) = evidence.flow.functions[verdict.place[0]], verdict.place[1]
+    function, (_, *key) = evidence.flow.functions[verdict.place[0]], verdict.place[1]
     found = [
         origin.name
         for node in ast.walk(function.node)
