@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 import types
 from collections.abc import Sequence
@@ -159,7 +160,8 @@ class Expressions(DemandWalk):
         web = self.facts.webs.of_use.get(node)
         if web is None:
             if isinstance(node.ctx, ast.Load) and node.id not in self.locals:
-                return name(self.global_name(node))
+                first, *attributes = self.global_name(node).split(".")
+                return functools.reduce(attribute, attributes, name(first))
             return name(node.id)
         fact = self.facts.fact(node)
         if isinstance(fact, TupleFact):
