@@ -33,5 +33,7 @@ def test_the_line_of_a_load_is_that_of_the_file(tmp_path):
         attrs=dict.fromkeys("xwy", "DS") | {"K": "D"},
     )
     (outcome,) = translate(tmp_path, SOURCE, spec, target="gfx950").outcomes
-    said = [int(n) for note in outcome.choices for n in re.findall(r"in line (\d+)", note)]
-    assert said and {SOURCE.splitlines()[n - 1].partition("# ")[2] for n in said} == {"this one"}, outcome.choices
+    (kept,) = outcome.kept_loops
+    said = [int(n) for n in re.findall(r"in line (\d+)", kept.reason)]
+    assert len(said) == 2 and {SOURCE.splitlines()[n - 1].partition("# ")[2] for n in said} == {"this one"}, kept
+    assert "for k in" in SOURCE.splitlines()[kept.line - 1]
