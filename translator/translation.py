@@ -155,7 +155,9 @@ def tools_of(request: TranslateRequest) -> Tools:
     def write(traced: TracedLaunch, moved: frozenset[tuple[str, str]]) -> EmittedKernel | None:
         chosen = request.choices_for(traced.spec.kernel)
         try:
-            return rewrite_kernel(traced, chosen, request.strategy, moved, rules_with(request.rules))
+            return rewrite_kernel(
+                traced, chosen, request.strategy, moved, rules_with(request.rules), by_rule=not request.general
+            )
         except TranslationError:
             return None
 
@@ -186,7 +188,8 @@ def _alike(
             if any(not choice[key] for key in moved & choice.keys()):
                 chosen = request.choices_for(versions[i].spec.kernel)
                 assert traces[i] is not None, "bug in gluonize: what keeps its structure has no loops to write again"
-                emitted = rewrite_kernel(traces[i], chosen, request.strategy, moved, rules_with(request.rules))
+                rules = rules_with(request.rules)
+                emitted = rewrite_kernel(traces[i], chosen, request.strategy, moved, rules, by_rule=not request.general)
                 emitted.record.image_tuples |= versions[i].emitted.record.image_tuples
                 changed[i] = replace(versions[i], emitted=emitted)
         together = [changed.get(i, versions[i]) for i in own]
@@ -261,7 +264,9 @@ def translate_launch(
     `traced_launch`."""
     loaded, traced = traced_launch(request, spec, beside, read)
     chosen, rules = request.choices_for(spec.kernel), rules_with(request.rules)
-    emitted = rewrite_kernel(traced, chosen, request.strategy, rules=rules, rewriter_type=rewriter_type)
+    emitted = rewrite_kernel(
+        traced, chosen, request.strategy, rules=rules, rewriter_type=rewriter_type, by_rule=not request.general
+    )
     emitted.record.image_tuples |= {name for name, kind in spec.signature.items() if is_of_images(kind)}
     return loaded, traced, emitted
 

@@ -27,6 +27,10 @@ L = "L = [11.0]\n"
 GL = "GAIN = tl.constexpr(L[-1])"
 
 EXACT: dict[str, dict[str, str]] = {
+    "kernel that is launched elsewhere": {
+        **_late("@triton.jit\ndef other(p):\n    x = GAIN\n    x = x.to(tl.float16)\n    tl.store(p, x)"),
+        "host.py": "import helpers\nhelpers.other[(1,)](None)\n",
+    },
     "filled in a loop": _gain(f"{D}for n in ('a',):\n    D[n] = 12.0\n{G}"),
     "filled in a while loop": _gain(f"{D}i = 0\nwhile i < 3:\n    D['a'] = 12.0 + i\n    i += 1\n{G}"),
     "loop with else and break": _gain(

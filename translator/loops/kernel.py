@@ -68,7 +68,7 @@ def with_wide_operands(
 ) -> TracedLaunch:
     """`launch` traced once more with operands of which a lane has parts for two instructions, where its loop is to have such ones and
     the launch says nothing of them."""
-    if not launch.target.packs_operands or "kpack" in launch.options or launch.shared is not None:
+    if request.general or not launch.target.packs_operands or "kpack" in launch.options or launch.shared is not None:
         return launch
     facts = read_function(kernel_facts(launch), launch.trace.frames[0])
     if not packs_operands(facts, Decided(choices, request.strategy)):
@@ -84,6 +84,7 @@ def rewrite_kernel(
     moved: frozenset[tuple[str, str]] = frozenset(),
     rules: RuleSet = BUILTINS,
     rewriter_type: type[FunctionRewriter] = PipelinedFunction,
+    by_rule: bool = True,
 ) -> EmittedKernel:
     """The kernel in Gluon, written as `choices` say.
 
@@ -91,12 +92,13 @@ def rewrite_kernel(
     moved: the pointer variables whose base moves from tile to tile in any case, as (function, variable).
     rules: what becomes of calls.
     rewriter_type: what writes each function.
+    by_rule: whether its loop is what suits its sizes best; else it is as Triton's passes have it, which is one form for many sizes.
 
     Raises TranslationError for what has no correct translation.
     """
     kernel = kernel_facts(launch, rules)
     facts = read_function(kernel, launch.trace.frames[0])
-    for found in ruled(facts, Decided(choices, strategy)):
+    for found in ruled(facts, Decided(choices, strategy)) if by_rule else ():
         if found.choices.asks("operand-width", "two") and launch.narrow is None:
             continue  # the launch itself says how wide operands are
         try:
@@ -105,7 +107,7 @@ def rewrite_kernel(
             continue  # a form that this loop cannot have: the next one
     if launch.narrow is not None:  # operands are wide for a form that the loop cannot have
         narrow = replace(launch.narrow, spec=launch.spec, given=launch.given)
-        return rewrite_kernel(narrow, choices, strategy, moved, rules, rewriter_type)
+        return rewrite_kernel(narrow, choices, strategy, moved, rules, rewriter_type, by_rule)
     return _rewritten(launch, kernel, choices, strategy, moved, rewriter_type)
 
 

@@ -30,6 +30,13 @@ class Changes:
     called: dict[str, ast.AST]
 
 
+def decorator_name(decorator: ast.expr) -> str:
+    """The last part of a decorator's name: `jit` of `@triton.jit(noinline=True)`; "" where it has none."""
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+    return name.lstrip("_")
+
+
 @functools.lru_cache(maxsize=4096)
 def changes(node: ast.AST) -> Changes:
     """What a statement, expression, function or class may change; the insides of functions and classes count too."""

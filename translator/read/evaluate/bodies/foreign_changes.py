@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from gluonize.read.evaluate.bodies.changes import READING_BUILTINS, READING_METHODS, changes
+from gluonize.read.evaluate.bodies.changes import READING_BUILTINS, READING_METHODS, changes, decorator_name
 from gluonize.read.evaluate.host_objects import UserClass
 from gluonize.read.files import package as package_files
 from gluonize.read.files.modules import find_module, module_of_path, parse_file
@@ -153,12 +153,14 @@ def foreign_change(program: ProgramOfScope, scope: Scope, name: str, value: Any)
 
 @functools.lru_cache(maxsize=1024)
 def _functions_that_change(scope: Scope, name: str) -> frozenset[str]:
-    """The functions and classes of a module that may change or bind one of its names when they are called."""
+    """The functions and classes of a module that may change or bind one of its names when they are called; what runs on a GPU
+    binds none."""
     tops = [n for n, found in scope.bindings.by_name.items() if any(b.kind in ("def", "class") for b in found)]
     own: dict[str, frozenset[str]] = {}
     called: dict[str, set[str]] = {}
     for top in tops:
         nodes = [b.node for b in scope.bindings.by_name[top] if b.kind in ("def", "class")]
+        nodes = [node for node in nodes if not any(decorator_name(d) == "jit" for d in node.decorator_list)]
         own[top] = frozenset().union(*(_names_changed(node) for node in nodes))
         called[top] = {*(n for node in nodes for n in changes(node).called)}
     found = {top for top in tops if name in own[top]}

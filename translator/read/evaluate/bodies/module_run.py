@@ -11,7 +11,7 @@ import ast
 from types import ModuleType
 from typing import Any
 
-from gluonize.read.evaluate.bodies.changes import changes
+from gluonize.read.evaluate.bodies.changes import changes, decorator_name
 from gluonize.read.evaluate.host_objects import UserClass, UserFunction
 from gluonize.read.evaluate.host_values import HostName
 from gluonize.read.names.bindings import Binding
@@ -258,9 +258,7 @@ class BodyRun:
 
 
 def _is_jit(decorator: ast.expr) -> bool:
-    called = decorator.func if isinstance(decorator, ast.Call) else decorator
-    name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
-    return name.lstrip("_") in _JIT
+    return decorator_name(decorator) in _JIT
 
 
 def spoil_changed(program: Any, node: ast.AST, scope: Scope | Frame, reason: str, place: Place) -> None:

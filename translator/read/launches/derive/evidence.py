@@ -8,6 +8,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from gluonize.read.evaluate.bodies.changes import decorator_name
 from gluonize.read.evaluate.host_objects import UserFunction
 from gluonize.read.evaluate.program import Program
 from gluonize.read.kernels.load import LoadedKernel
@@ -122,7 +123,11 @@ class Evidence:
         }
         out = []
         for node in self.home.body:
-            if isinstance(node, ast.FunctionDef) and node is not self.node and any(map(_is_jit, node.decorator_list)):
+            if (
+                isinstance(node, ast.FunctionDef)
+                and node is not self.node
+                and any(decorator_name(d) == "jit" for d in node.decorator_list)
+            ):
                 least = len(node.args.args) - len(node.args.defaults)
                 returns = any(isinstance(n, ast.Return) and n.value is not None for n in ast.walk(node))
                 if returns and any(least <= count <= len(node.args.args) for count in counts):
@@ -201,11 +206,6 @@ def gather_evidence(
         tuple(find_sites(program, home, loaded.node)), tuple(configs), tuple(every), heuristics(loaded, program, home), flow,
         read_uses(flow), settings, tuple(unread), fp8,
     )  # fmt: skip
-
-
-def _is_jit(decorator: ast.expr) -> bool:
-    called = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return ast.unparse(called).rpartition(".")[2] == "jit"
 
 
 def _strides(flow: Flow) -> dict[str, set[str]]:
