@@ -3,6 +3,7 @@
 import importlib.resources
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -374,6 +375,28 @@ def test_compile_emits_every_stage(folder, capfd):
     assert {"ttgir", "llir", "amdgcn", "hsaco"} <= set(found["files"])
     assert all(os.path.getsize(path) for path in found["files"].values())
     assert found["metrics"]["load"] == 2 and "occupancy" in capfd.readouterr().out
+
+
+@pytest.mark.compile
+def test_modules_name_the_file_that_was_compiled(folder):
+    """Triton compiles equal texts once, wherever they lie."""
+    (folder / "copy").mkdir()
+    for place in (folder, folder / "copy"):
+        shutil.copyfile(folder / "scale.py", place / "scale_there.py")
+        words = [
+            "compile",
+            str(place / "scale_there.py"),
+            "-t",
+            "gfx1100",
+            "-l",
+            "l.json",
+            "--emit",
+            str(place / "ir"),
+            "-q",
+        ]
+        assert run(words) == 0
+        (module,) = (place / "ir").glob("*.ttgir")
+        assert f'loc("{place}/scale_there.py":' in module.read_text()
 
 
 @pytest.mark.compile

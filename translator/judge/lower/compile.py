@@ -21,9 +21,11 @@ from gluonize.read.spec.compile_arguments import compile_arguments
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.rules import ptx
 from gluonize.rules.targets import target as target_row
+from gluonize.trace.model.module_text import with_file
 from gluonize.trace.model.parse import parse_module
 
-STAGES = ("ttir", "ttgir", "llir", "amdgcn", "hsaco")
+MODULES = ("ttir", "ttgir")
+STAGES = (*MODULES, "llir", "amdgcn", "hsaco")
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,12 @@ def compile_kernel(
             measure(assembly, shared=shared, target=row, num_warps=num_warps), incomplete=drops_ptx(compiled)
         ),
         seconds=time.perf_counter() - started,
-        stages={stage: compiled.asm[stage] for stage in STAGES if stage in compiled.asm} if keep_stages else {},
+        stages=_stages(compiled, fn.fn.__code__.co_filename) if keep_stages else {},
         notes=tuple(notes),
     )
+
+
+def _stages(compiled: Any, path: str) -> dict[str, str | bytes]:
+    """The texts of a compiled kernel; its modules name the file that was given."""
+    found = {stage: compiled.asm[stage] for stage in STAGES if stage in compiled.asm}
+    return found | {stage: with_file(found[stage], path) for stage in MODULES if stage in found}

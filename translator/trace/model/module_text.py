@@ -6,6 +6,7 @@ place of another. Modules stay text because they go back to Triton, which takes 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ _LAYOUT = re.compile(r"#ttg\.\w+<")
 _RESULT = re.compile(rf"(\s*)({VALUE})(?::\d+)? = ")
 _PARTITION = re.compile(r"\) num_warps\((\d+)\)")
 _CTAS = re.compile(r"CGALayout = \[\[.*?\]\]")
+_FILE = re.compile(r'^#loc = loc\("([^"]+)":', re.MULTILINE)
 _DEFINITION = re.compile(r"^(#\w+) = (.*)$", re.MULTILINE)
 
 
@@ -30,6 +32,14 @@ def without_locations(text: str) -> str:
     """The module without `loc(...)` and `#loc` lines."""
     lines = [_drop_locations(line).rstrip() for line in text.splitlines() if not line.startswith("#loc")]
     return "\n".join(lines) + "\n"
+
+
+def with_file(text: str, path: str) -> str:
+    """The module of a function, which says that this file has it. Triton compiles equal texts once: what it kept may be of a copy."""
+    found = _FILE.search(text)
+    if found is None or found[1] == path or os.path.basename(found[1]) != os.path.basename(path):
+        return text
+    return text.replace(f'loc("{found[1]}":', f'loc("{path}":')
 
 
 def _drop_locations(line: str) -> str:
