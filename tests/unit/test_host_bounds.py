@@ -15,10 +15,15 @@ from gluonize.facts.integers.host_bounds import (
     Condition,
     argument,
     at_least_zero,
+    beyond,
+    least_of,
     less,
+    most_of_two,
     needed,
     number,
     plus,
+    programs,
+    quotient,
     times,
 )
 from gluonize.facts.integers.ranges import CONCRETE, IntType
@@ -123,6 +128,35 @@ def test_sums_keep_their_numbers_at_the_end():
     assert times(less(block, 1), argument("stride")).text() == "(BLOCK - 1) * stride"
     assert str(Condition(plus(n, number(3)), 2**31 - 1)) == "N + 3 <= 2**31 - 1"
     assert at_least_zero(at_least_zero(n)) == at_least_zero(n)
+
+
+@given(bounds(), bounds(), st.tuples(*[st.integers(-3, 9)] * 2), st.tuples(*[st.integers(0, 9)] * 2), st.integers(1, 9))
+@settings(max_examples=600, deadline=None)
+def test_a_bound_is_at_most_so_far_beyond_another(a, b, least, above, programs):
+    lows = dict(zip("ab", least))
+    values = {name: low + more for (name, low), more in zip(lows.items(), above)}
+    grown = plus(a, number(2))
+    for x, y in ((a, b), (a, plus(b, a)), (at_least_zero(a), at_least_zero(grown)), (times(b, a), times(grown, b))):
+        more = beyond(x, y, lows)
+        if more is not None:
+            assert x.value(values, (programs,)) - y.value(values, (programs,)) <= more
+
+
+def test_conditions_that_follow_are_left_out():
+    """Of an attention kernel: what its two loops ask for."""
+    n, block = argument("N"), argument("BLOCK")
+    full = times(quotient(at_least_zero(n), block), block)
+    begun = times(quotient(at_least_zero(least_of(times(programs(0), block), n)), block), block)
+    last = Condition(plus(plus(most_of_two(full, less(n, 1)), block), number(191)), 2**31 - 1)
+    others = [
+        Condition(plus(full, number(191)), 2**31 - 1),
+        Condition(plus(begun, number(191)), 2**31 - 1),
+        Condition(plus(most_of_two(begun, less(least_of(n, block), 1)), number(192)), 2**31 - 1),
+    ]
+    assert needed([*others, last], {"BLOCK": 64}) == [last]
+    assert needed([*others, last]) != [last]  # of a block that may be negative
+    one, other = (Condition(times(x, argument("stride")), 2**31 - 1) for x in (n, plus(n, number(1))))
+    assert needed([one, other]) == sorted([one, other], key=str) and needed([one, other], {"stride": 0}) == [other]
 
 
 def test_conditions_that_others_imply_are_left_out():

@@ -260,15 +260,87 @@ class Condition:
         return f"{self.bound.text()} <= {spelled(self.most)}"
 
 
-def needed(conditions: Iterable[Condition]) -> list[Condition]:
-    """The conditions without those that another one implies: `K <= 9` where there is `K + 3 <= 9`."""
+def needed(conditions: Iterable[Condition], least: Mapping[str, int] = {}) -> list[Condition]:
+    """The conditions without those that another one implies: `K <= 9` where there is `K + 3 <= 9`.
+
+    least: of arguments, what they are no less than in any launch that runs.
+    """
     found = sorted(set(conditions), key=str)
-    return [c for c in found if not any(_implies(other, c) for other in found if other != c)]
+    for condition in list(found):
+        others = [other for other in found if other != condition]
+        if any(_implies(other, condition, least) for other in others):
+            found = others
+    return found
 
 
-def _implies(one: Condition, other: Condition) -> bool:
-    (a, m), (b, n) = _constant_apart(one.bound), _constant_apart(other.bound)
-    return a == b and one.most - m <= other.most - n and (one.most - m < other.most - n or str(one) < str(other))
+def _implies(one: Condition, other: Condition, least: Mapping[str, int]) -> bool:
+    more = beyond(other.bound, one.bound, least)
+    return more is not None and one.most + more <= other.most
+
+
+def beyond(a: Bound, b: Bound, least: Mapping[str, int]) -> int | None:
+    """How far `a` is at most above `b` where arguments are no less than `least`, as far as their forms tell; None where they do not."""
+    (x, m), (y, n) = _constant_apart(a), _constant_apart(b)
+    if x is None:
+        low = 0 if y is None else _least(y, least)
+        return None if low is None else m - n - low
+    found = None if y is None else _beyond(x, y, least)
+    return None if found is None else found + m - n
+
+
+def _beyond(a: Bound, b: Bound, least: Mapping[str, int]) -> int | None:
+    """`beyond` of bounds that are no sums with a number."""
+    if a == b:
+        return 0
+    if a.op == "max" or b.op == "min":
+        pairs = [(part, b) for part in a.parts] if a.op == "max" else [(a, part) for part in b.parts]
+        every = [beyond(x, y, least) for x, y in pairs]
+        return None if None in every else max(every)  # type: ignore[type-var]
+    found: list[int | None] = []
+    if a.op == "min":
+        found += [beyond(part, b, least) for part in a.parts]
+    if b.op == "max":
+        found += [beyond(a, part, least) for part in b.parts]
+    if b.op == "+":
+        for part, other in (b.parts, b.parts[::-1]):
+            low, more = _least(other, least), beyond(a, part, least)
+            found += [more - low] if low is not None and more is not None else []
+    if a.op == b.op == "+":
+        for y, z in (b.parts, b.parts[::-1]):
+            first, second = beyond(a.parts[0], y, least), beyond(a.parts[1], z, least)
+            found += [first + second] if first is not None and second is not None else []
+    if a.op == b.op == "*":
+        for x, factor in (a.parts, a.parts[::-1]):
+            for y, also in (b.parts, b.parts[::-1]):
+                low, more = _least(factor, least), beyond(x, y, least)
+                same = factor == also and low is not None and low >= 0
+                found += [0] if same and more is not None and more <= 0 else []
+    if a.op == b.op == "//" and a.parts[1] == b.parts[1]:  # what is divided by is not less than 1
+        more = beyond(a.parts[0], b.parts[0], least)
+        found += [0] if more is not None and more <= 0 else []
+    known = [more for more in found if more is not None]
+    return min(known) if known else None
+
+
+def _least(a: Bound, least: Mapping[str, int]) -> int | None:
+    """What a bound is no less than; None where that is not known."""
+    if a.op == "argument":
+        return least.get(a.parts[0])
+    if a.op in ("number", "programs"):
+        return a.parts[0] if a.op == "number" else 1
+    x, y = (_least(part, least) for part in a.parts)
+    if a.op == "max":
+        return max((low for low in (x, y) if low is not None), default=None)
+    if x is None or y is None:
+        return None if a.op != "//" or x is None or x < 0 else 0
+    if a.op in ("+", "min"):
+        return x + y if a.op == "+" else min(x, y)
+    if a.op == "*":
+        return x * y if x >= 0 and y >= 0 else None
+    number = a.parts[1].number
+    if a.op == "-":
+        return None if number is None else x - number
+    return None if x < 0 else 0 if number is None else x // number
 
 
 def spelled(most: int) -> str:
@@ -282,6 +354,7 @@ __all__ = [
     "Condition",
     "argument",
     "at_least_zero",
+    "beyond",
     "ceiling",
     "least_of",
     "less",

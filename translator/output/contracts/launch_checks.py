@@ -5,7 +5,7 @@ The check is a hook of the jit function; where it asks for the number of program
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -48,13 +48,14 @@ class RunTimeContract:
     of_some: tuple[AskedOfSome, ...] = ()
 
     @classmethod
-    def of(cls, records: Sequence[Record]) -> RunTimeContract:
+    def of(cls, records: Sequence[Record], least: Mapping[str, int] = {}) -> RunTimeContract:
+        """What the texts with these records ask of a launch; least: what the kernel asserts of constexpr arguments."""
         pointers = {name for record in records for name in record.buffer_pointers}
         numbers = {name for record in records for name in record.non_negative}
         tuples = {name for record in records for name in record.descriptor_tuples}
         asked = [(c, what) for record in reversed(records) for c, what in record.conditions.items()]
         found = {Condition(c.bound.knowing(numbers), c.most): what for c, what in asked}
-        conditions = tuple((c, found[c]) for c in needed(found))
+        conditions = tuple((c, found[c]) for c in needed(found, dict.fromkeys(numbers, 0) | least))
         multiples = {name for record in records for name in record.multiples}
         aligned = {name for record in records for name in record.aligned}
         held = tuple(tuple(sorted(names)) for names in (pointers, numbers, tuples))
@@ -120,10 +121,12 @@ def _alignment_lines(asked: AskedOfSome | RunTimeContract) -> list[str]:
     return out + ([f"{', '.join(asked.aligned)} at multiples of 16 bytes"] if asked.aligned else [])
 
 
-def contract_of_texts(texts: Sequence[tuple[Sequence[Record], Sequence[Configuration]]]) -> RunTimeContract:
-    """The contract of several texts behind one name, each with the configurations that run it."""
-    contract = RunTimeContract.of([record for records, _ in texts for record in records])
-    own = [RunTimeContract.of(records) for records, _ in texts]
+def contract_of_texts(
+    texts: Sequence[tuple[Sequence[Record], Sequence[Configuration]]], least: Mapping[str, int]
+) -> RunTimeContract:
+    """The contract of several texts behind one name, each with the configurations that run it; least: as in `RunTimeContract.of`."""
+    contract = RunTimeContract.of([record for records, _ in texts for record in records], least)
+    own = [RunTimeContract.of(records, least) for records, _ in texts]
     multiples, aligned = (
         tuple(name for name in getattr(contract, field) if all(name in getattr(x, field) for x in own))
         for field in ("multiples", "aligned")
