@@ -15,6 +15,7 @@ from gluonize.product.project.output.file import write_whole
 from gluonize.judge.lower.children.worker import WorkerPool
 from gluonize.raised.cache import Entry, entries, target_of
 from gluonize.raised.kernel import OPTIONS, Raised, raise_module
+from gluonize.raised.together import together as raised_together
 from gluonize.read.spec.launch import AMD_OPTIONS
 from gluonize.trace.passes.stages import STAGES
 
@@ -28,6 +29,7 @@ def run_raise(
     kernels: tuple[str, ...],
     stage: str,
     target: str | None,
+    together: bool,
     verbosity: Verbosity,
 ) -> int:
     """Raise one module, or kernels of a cache, or list these. Raises: TranslationError, as `raise_module`; `raise-cache`."""
@@ -47,7 +49,34 @@ def run_raise(
         for line in _listed(found):
             print(line)
         return exit_status.DONE
+    if together:
+        _write_together(
+            [entry for entry in found if target in (None, entry.about()[0])], out, stage, kernels, verbosity
+        )
+        return exit_status.DONE
     return _raise_all(found, out, bool(kernels), stage, verbosity)
+
+
+def _write_together(
+    found: list[Entry], out: str | None, stage: str, kernels: tuple[str, ...], verbosity: Verbosity
+) -> None:
+    """Kernels that differ in tile sizes alone as one. Raises: TranslationError `raise-together` where they differ in more."""
+    if len(kernels) != 1:
+        raise typer.BadParameter("--together needs the name of one kernel: -k NAME")
+    raised = [_raised(entry.path, entry.options, stage) for entry in found]
+    alike = raised_together(raised) if raised else None
+    if alike is None:
+        message = f"the {len(raised)} modules of {kernels[0]} differ in more than tile sizes"
+        help = "leave --together out: the newest one is raised; -t takes those of one target"
+        raise TranslationError(Diagnostic("raise-together", message, help=help))
+    text, each = alike
+    if out is None:
+        print(text, end="")
+        return
+    path = Path(out)
+    write_raised(each[0], path, *each[1:])
+    if not verbosity.quiet:
+        print(f"{path}: {kernels[0]} for {each[0].target}; its {len(each)} launches: {launches_path(path)}")
 
 
 def _raised(path: Path, options: dict, stage: str, target: str | None = None) -> Raised:
@@ -102,11 +131,11 @@ def launches_path(path: Path) -> Path:
     return path.with_suffix(".launches.json")
 
 
-def write_raised(raised: Raised, path: Path) -> None:
-    """Write a raised kernel, and its launch beside it."""
+def write_raised(raised: Raised, path: Path, *others: Raised) -> None:
+    """Write a raised kernel, and its launch beside it; others: of the same text, of which the launches are written too."""
     write_whole(str(path), raised.text)
-    spec = {"source": path.name, **raised.spec.as_json()}
-    write_whole(str(launches_path(path)), json.dumps({"version": 1, "launches": [spec]}, indent=2) + "\n")
+    specs = [{"source": path.name, **each.spec.as_json()} for each in (raised, *others)]
+    write_whole(str(launches_path(path)), json.dumps({"version": 1, "launches": specs}, indent=2) + "\n")
 
 
 def _raise_all(found: list[Entry], out: str | None, one: bool, stage: str, verbosity: Verbosity) -> int:
