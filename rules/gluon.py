@@ -97,7 +97,8 @@ class Op:
     or places, in the order of Gluon's signature. needs: the capability (a field or property of `rules/targets.py`) of targets that have it.
     fits: of a layout, `type` or `shape` where it fits one element type or one shape only. shape_at: the place among a layout's arguments of the
     shape that it names itself. takes_shape: whether the call is given the shape of its result. spelled: (first version, name) for each Triton from which on it is called otherwise, "" where it does not exist; `tl.NAME` for
-    one that is written through `triton.language` there.
+    one that is written through `triton.language` there. added: (first version, parameter, its default) of parameters that a Triton has
+    and those before it have not.
     """
 
     name: str
@@ -109,6 +110,7 @@ class Op:
     shape_at: int | None = None
     takes_shape: bool = False
     spelled: tuple[tuple[str, str], ...] = ()
+    added: tuple[tuple[str, str, object], ...] = ()
 
     @property
     def is_pure(self) -> bool:
@@ -120,6 +122,14 @@ class Op:
     def name_in(self, version: str) -> str:
         """What a Triton calls it, "" where it has no such operation."""
         return at_version(version, self.spelled, self.name)
+
+    def parameters_in(self, version: str) -> dict[str, object]:
+        """The parameters that its row names and a Triton has, with the default of those that came later; REQUIRED for its operands."""
+        came = {name: default for since, name, default in self.added if release(since) <= release(version)}
+        return dict.fromkeys((name for name in self.operands if name != "self"), REQUIRED) | came
+
+
+REQUIRED = object()
 
 
 def release(version: str) -> tuple[int, ...]:
@@ -145,6 +155,7 @@ def _ops(home: str, names: str, effect: Effect = Effect.NOTHING, operands: str =
 
 _E = Effect
 _OLD = dict(spelled=(("3.7", ""),))  # is there from Triton 3.9 on
+_REGISTERS = (("3.9", "cd_regclass", None),)  # in which registers the sum is
 _COPIES = Effect.LOADS | Effect.FILLS
 _FAMILIES = "cdna3 cdna4 cdna5"
 
@@ -202,16 +213,17 @@ _PLAIN = (
     *_ops("gl", "barrier", _E.MEETS),
     *_ops("gl", PARTITIONS, ANYTHING, needs="supports_warp_specialization"),
     *_ops("gl", "bank_conflicts"),
-    *_ops("amd", "slice", operands="x"),
-    *_ops("amd", "warp_pipeline_stage", _E.SCHEDULES),
+    *_ops("amd", "slice", operands="source"),
+    # How many stages apart the two groups of warps are (Triton's pull request 11798): what 3.9 does is its default.
+    *_ops("amd", "warp_pipeline_stage", _E.SCHEDULES, added=(("3.10", "phase_gap", 1),)),
     *_ops("hint", "sched_barrier", _E.SCHEDULES, **_OLD),
     *_ops("gluon", "jit constexpr_function"),
 )
 _PRODUCTS = (
     *_ops("gl", "dot_fma", _E.MULTIPLIES, "a b acc"),
-    *_ops("cdna3 cdna4", "mfma", _E.MULTIPLIES, "a b acc"),
+    *_ops("cdna3 cdna4", "mfma", _E.MULTIPLIES, "a b acc", added=_REGISTERS),
     *_ops("rdna3 rdna4 cdna5", "wmma", _E.MULTIPLIES, "a b acc"),
-    *_ops("cdna4", "mfma_scaled", _E.MULTIPLIES, "a a_scale a_format b b_scale b_format acc"),
+    *_ops("cdna4", "mfma_scaled", _E.MULTIPLIES, "a a_scale a_format b b_scale b_format acc", added=_REGISTERS),
     *_ops("cdna5", "wmma_scaled", _E.MULTIPLIES, "a a_scale a_format b b_scale b_format acc"),
     *_ops(_FAMILIES, "scaled_upcast", operands="src scale"),
     *_ops(_FAMILIES, "scaled_downcast", operands="input scale", **_OLD),
@@ -236,10 +248,13 @@ _MEMORY = (
     *_ops("async_copy", "commit_group", _E.COMMITS),
     *_ops("async_copy", "wait_group", _E.WAITS),
     *_ops("async_copy", "mbarrier_arrive", _E.SIGNALS),
-    *_ops("tdm", "make_tensor_descriptor update_tensor_descriptor", _E.DESCRIBES, "base"),
-    *_ops("tdm", "async_load async_gather", _E.LOADS | _E.FILLS, "src dest"),
+    *_ops("tdm", "make_tensor_descriptor", _E.DESCRIBES, "base"),
+    *_ops("tdm", "update_tensor_descriptor", _E.DESCRIBES, "desc"),
+    *_ops("tdm", "async_load", _E.LOADS | _E.FILLS, "src dest"),
+    *_ops("tdm", "async_gather", _E.LOADS | _E.FILLS, "desc dst"),
     *_ops("tdm", "async_load_fused", _E.LOADS | _E.FILLS, **_OLD),
-    *_ops("tdm", "async_store async_scatter", _E.READS | _E.STORES, "dest src"),
+    *_ops("tdm", "async_store", _E.READS | _E.STORES, "dest src"),
+    *_ops("tdm", "async_scatter", _E.READS | _E.STORES, "desc src"),
     *_ops("tdm", "prefetch", _E.SCHEDULES),
     *_ops("tdm", "async_wait", _E.WAITS),
     *_ops("mbarrier", "init arrive", _E.SIGNALS),

@@ -47,6 +47,7 @@ from gluonize.rules.given import rules_with
 from gluonize.rules.targets import target
 from gluonize.trace.front.launch_options import check_options
 from gluonize.trace.front.trace import Trace
+from gluonize.triton_api.differences import fuses
 from gluonize.triton_api.front_end import CompilationError, CompileTimeAssertionFailure
 from gluonize.triton_api.jit_functions import JITFunction
 from gluonize.versions import triton_version
@@ -220,6 +221,7 @@ def output_text(
         style.line_length,
         tuple((kernel, name, value) for (kernel, name), value in options.items()),
         triton_version(),
+        fuses(),
     )
     general = request.fallback == "general"
     lifted = any(v.loaded.lifted for v in versions)

@@ -17,6 +17,7 @@ from gluonize.decide.layouts.names import Variant
 from gluonize.gluon.function import parsed
 from gluonize.loops.specialized.partitions import take_apart
 from gluonize.loops.specialized.split import CannotSplit
+from gluonize.product.cli.doctor import other_parameters
 from gluonize.rules import gluon
 from gluonize.trace.model.layouts import Blocked
 from gluonize.write.function.dead_variants import without_dead_variants
@@ -157,3 +158,15 @@ def test_every_operation_that_is_written_has_a_row():
             unknown = {n for n in written.findall(text) if n not in known and not n.startswith("_")}
             unknown -= {n for n in unknown if text.endswith(f".{n}") and any(name.startswith(n) for name in known)}
             assert not unknown or "experimental" in text, f"{path}:{node.lineno}: {unknown}"
+
+
+def test_parameters_and_their_defaults_are_those_of_the_installed_triton():
+    assert [said for op in gluon.OPS if (said := other_parameters(op))] == []
+
+
+def test_a_parameter_that_is_called_otherwise_or_has_another_default_is_found():
+    op = next(op for op in gluon.OPS if op.name == "wait_group")
+    assert other_parameters(replace(op, operands=("count",))) == "wait_group has no parameter count"
+    came = replace(op, added=(("3.8", "num_outstanding", 1), ("99.0", "hint", None)))
+    assert other_parameters(came) == "wait_group has num_outstanding=0 and not 1"
+    assert other_parameters(replace(op, added=(("99.0", "hint", None),))) == ""

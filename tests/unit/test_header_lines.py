@@ -1,9 +1,11 @@
 """What the header of an output says that its code does not show, and which imports are left."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from gluonize.judge.lower.jobs import lower_file
 from translation_of import launch, translate
 
 SOURCE = """
@@ -96,3 +98,33 @@ def test_values_of_masked_lanes_that_disappear_have_their_reason_in_the_header()
         if "other=0" in source and "other=" not in text:
             header = text[: text.index("\nfrom ")]
             assert " needs no other=0: " in header or " need no other=0: " in header, golden
+
+
+FUSED = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def fused(x_ptr, y_ptr, BLOCK: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, BLOCK))
+    tl.store(y_ptr + tl.arange(0, BLOCK), x * x + x)
+"""
+
+
+@pytest.mark.parametrize("default, said", [(None, True), ("0", False)])
+def test_fusion_of_products_and_sums_is_said_and_compiled_as_said(tmp_path, monkeypatch, default, said):
+    """Triton warns where a launch leaves it open, because its default changes with 3.10; no compile of ours leaves it open."""
+    monkeypatch.setattr("triton.knobs.warn_once", lambda message: pytest.fail(message), raising=False)
+    monkeypatch.delenv("TRITON_DEFAULT_FP_FUSION")
+    if default:
+        monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", default)
+    spec = launch("fused", {"x_ptr": "*fp32", "y_ptr": "*fp32"}, {"BLOCK": 256})
+    own = replace(spec, id="own", constexprs={"BLOCK": 512}, options=spec.options | {"enable_fp_fusion": not said})
+    lines = header(translate(tmp_path, FUSED, spec, own).text)
+    assert f"# for gfx942 (CDNA3, wave64), enable_fp_fusion={said}." in lines
+    launches = [line for line in lines if "fused: " in line]
+    assert [f"enable_fp_fusion={not said}" in line for line in launches] == [False, True]
+    source = str(tmp_path / "source.py")
+    codes = [lower_file(source, each, "gfx942", keep_stages=True).stages["amdgcn"] for each in (spec, own)]
+    assert ["fma" in code for code in codes] == [said, not said]

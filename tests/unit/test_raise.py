@@ -13,13 +13,16 @@ import pytest
 from gluonize.diagnostics import TranslationError
 from gluonize.judge.lower.amdgcn import parse_instructions
 from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.lift.kernel import lift_kernel
 from gluonize.product.cli.edge import run
 from gluonize.raised.kernel import raise_module
 from gluonize.raised.table import ROWS, Row
 from gluonize.raised.unique import with_unique_values
 from gluonize.raised.waits import Groups
+from gluonize.read.kernels.load import load_kernel
 from gluonize.read.spec.launch import LaunchSpec, read_launches
 from gluonize.trace.model.parse import parse_module
+from translation_of import launch
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 LOWER = "gluonize.judge.lower.jobs:lower_file"
@@ -94,6 +97,69 @@ def test_a_mistake_in_the_table_is_found(pool, tmp_path, monkeypatch):
     module, raised, spec = round_trip(pool, tmp_path, "softmax/fp16", "gfx1250")
     assert instructions(raised["amdgcn"]) != instructions(module["amdgcn"])
     assert pool.call(VALIDATE, module["ttgir"], raised["ttgir"], spec, with_variants=False).status == "mismatch"
+
+
+def statements(text: str) -> list[str]:
+    """The calls of a file, in order."""
+    body = text[text.index("\nfrom ") :]
+    return [word for line in body.splitlines() if "#" not in line for word in re.findall(r"[\w.]+\(", line)]
+
+
+# Our own translations: of descriptors, rings, copies, scaled products, scans, and of several warps' work.
+OWN = [("softmax/fp16", "gfx1250")]
+SLOW_OWN = [
+    ("matmul/fp16", "gfx950"),
+    ("matmul/fp16", "gfx1250"),
+    ("flash_attention/causal", "gfx950"),
+    ("descriptor_matmul/fp16", "gfx1250"),
+    ("batched_matmul/64x64x64", "gfx1201"),
+]
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("name, target", [*OWN, *(pytest.param(*row, marks=pytest.mark.slow) for row in SLOW_OWN)])
+def test_what_we_emit_is_raised_to_the_same_machine_code(pool, tmp_path, name, target):
+    source, spec = launch_of(name)
+    golden = Path(source).parent / "golden" / f"{target}.py"
+    stages = pool.call(LOWER, str(golden), spec, target, keep_stages=True).stages
+    raised = raise_module(stages["ttgir"])
+    file = tmp_path / "raised.py"
+    file.write_text(raised.text)
+    again = pool.call(LOWER, str(file), raised.spec, target, keep_stages=True).stages
+    assert instructions(again["amdgcn"]) == instructions(stages["amdgcn"])
+    # Once more, and nothing changes but names and lines of the source.
+    assert statements(raise_module(again["ttgir"]).text) == statements(raised.text)
+
+
+LIFTED = [("softmax/fp16", "gfx950")]
+SLOW_LIFTED = [
+    ("matmul/fp16", "gfx950"),
+    ("int8_matmul/int8", "gfx942"),
+    ("flash_attention/causal", "gfx950"),
+    ("attention_backward/full", "gfx950"),
+    ("layer_norm/forward", "gfx942"),
+]
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize(
+    "name, target", [*LIFTED, *(pytest.param(*row, marks=pytest.mark.slow) for row in SLOW_LIFTED)]
+)
+def test_what_is_raised_is_lifted_to_the_source_again(pool, tmp_path, name, target):
+    """Source, raised kernel and lifted kernel check each other: from the layouts on, before loops are pipelined."""
+    source, spec = launch_of(name)
+    stages = pool.call(LOWER, source, spec, target, keep_stages=True).stages
+    module = pool.call("gluonize.trace.passes.stages:module_at", stages["ttir"], "layouts", target, spec.options)
+    raised = raise_module(module)
+    file, lifted = tmp_path / "raised.py", tmp_path / "lifted.py"
+    file.write_text(raised.text)
+    values = {key: value for key, value in spec.values.items() if key in raised.spec.signature}
+    own = replace(raised.spec, source=str(file), target=f"hip:{target}", values=values, grid=spec.grid)
+    lifted.write_text(lift_kernel(load_kernel(str(file), spec.kernel), own).text)
+    again = replace(own, source=str(lifted), target="")
+    made = pool.call(LOWER, str(lifted), again, target, keep_stages=True).stages
+    result = pool.call(VALIDATE, stages["ttgir"], made["ttgir"], again, with_variants=False)
+    assert result.status == "validated", result.reason
 
 
 def test_an_operation_without_a_spelling_is_refused_with_its_line():
@@ -187,6 +253,125 @@ def test_groups_behind_what_is_waited_for_are_counted():
     assert groups(more, wait, hand_on.replace("%b, %new", "%new, %new")) == 1
 
 
+def lines_of(*body: str) -> list[str]:
+    """The statements that a module's kernel becomes."""
+    text = raise_module(module_of(*body)).text
+    return text[text.index("def kernel") :].rstrip().splitlines()[1:]
+
+
+CONDITIONS = ("%c = arith.cmpi slt, %n, %n : i32", "%d = arith.cmpi sgt, %n, %n : i32")
+
+
+def test_a_return_in_a_branch_ends_it():
+    """Triton makes one block of equal ones: each branch says its own return."""
+    ways = "cf.cond_br %c, ^bb1, ^bb2", "^bb1:", "tt.return", "^bb2:", "cf.cond_br %d, ^bb1, ^bb3", "^bb3:"
+    assert lines_of(*CONDITIONS, *ways, "llvm.intr.assume %c : i1") == [
+        "    c = n < n",
+        "    d = n > n",
+        "    if c:",
+        "        return",
+        "    if d:",
+        "        return",
+        "    gl.assume(c)",
+    ]
+
+
+def test_branches_of_which_one_may_return_go_on_together():
+    given = "^bb3(%x : i32)"
+    ways = (
+        "%k = arith.constant 7 : i32",
+        f"cf.cond_br %c, ^bb1, {given.replace('%x', '%n')}",
+        "^bb1:",
+        f"cf.cond_br %d, ^bb2, {given.replace('%x', '%k')}",
+        "^bb2:",
+        "tt.return",
+        "^bb3(%r: i32):",
+        "%e = arith.cmpi slt, %r, %n : i32",
+        "llvm.intr.assume %e : i1",
+    )
+    assert lines_of(*CONDITIONS, *ways) == [
+        "    c = n < n",
+        "    d = n > n",
+        "    if c:",
+        "        if d:",
+        "            return",
+        "        r = 7",
+        "    else:",
+        "        r = n",
+        "    gl.assume(r < n)",
+    ]
+
+
+def test_the_branch_that_ends_stands_inside():
+    """Only one of two branches goes on where those around them do: it may not be the one that is written first."""
+    ways = (
+        "cf.cond_br %c, ^bb1, ^bb4",
+        "^bb1:",
+        "cf.cond_br %d, ^bb4, ^bb2",
+        "^bb2:",
+        "llvm.intr.assume %c : i1",
+        "tt.return",
+        "^bb4:",
+        "llvm.intr.assume %d : i1",
+    )
+    assert lines_of(*CONDITIONS, *ways)[2:] == [
+        "    if c:",
+        "        if not d:",
+        "            gl.assume(c)",
+        "            return",
+        "    gl.assume(d)",
+    ]
+
+
+def test_blocks_that_come_back_to_themselves_are_refused():
+    with pytest.raises(TranslationError, match="come back to themselves"):
+        raise_module(module_of(*CONDITIONS, "cf.br ^bb1", "^bb1:", "cf.cond_br %c, ^bb1, ^bb2", "^bb2:"))
+
+
+EARLY = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def early(x_ptr, y_ptr, n, limit, BLOCK: tl.constexpr):
+    pid = tl.program_id(0)
+    if pid >= limit:
+        return
+    offs = pid * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs, mask=offs < n, other=0.0)
+    if pid == 1:
+        tl.store(y_ptr + offs, x + 1.0, mask=offs < n)
+        return
+    tl.store(y_ptr + offs, x * 2.0, mask=offs < n)
+"""
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("stage", ["last", "layouts"])
+def test_a_kernel_that_returns_early_and_stages(pool, tmp_path, stage):
+    """The machine code is the module's; at an earlier stage the results are."""
+    source, file = tmp_path / "early.py", tmp_path / "raised.py"
+    source.write_text(EARLY)
+    signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32", "limit": "i32"}
+    values = {"n": 700, "limit": 3}
+    spec = launch("early", signature, {"BLOCK": 256}, values=values)
+    spec = replace(spec, grid=(4,))
+    stages = pool.call(LOWER, str(source), spec, "gfx1100", keep_stages=True).stages
+    module = stages["ttgir"]
+    if stage != "last":
+        module = pool.call("gluonize.trace.passes.stages:module_at", stages["ttir"], stage, "gfx1100", spec.options)
+        assert "tt.load" in module and "buffer_load" not in module and "buffer_load" in stages["ttgir"]
+    raised = raise_module(module)
+    file.write_text(raised.text)
+    own = replace(raised.spec, values=values, grid=spec.grid)
+    made = pool.call(LOWER, str(file), own, "gfx1100", keep_stages=True).stages
+    if stage == "last":
+        assert instructions(made["amdgcn"]) == instructions(stages["amdgcn"])
+    result = pool.call(VALIDATE, stages["ttgir"], made["ttgir"], own, with_variants=False)
+    assert (result.status, result.bitwise) == ("validated", True), result.reason
+
+
 def test_files_and_caches(tmp_path, capsys, monkeypatch):
     """A file beside which its launch lies; the list of a cache, its newest kernel, all of them with what is refused."""
     monkeypatch.chdir(tmp_path)
@@ -215,3 +400,53 @@ def test_files_and_caches(tmp_path, capsys, monkeypatch):
     assert "rocdl.s.barrier" in capsys.readouterr().err
     assert [path.name for path in sorted((tmp_path / "all").glob("*.py"))] == ["kernel_gfx950.py"]
     assert run(["raise", "--cache", "cache", "-k", "missing"]) == 2
+
+
+@pytest.mark.compile
+def test_tile_sizes_that_move_together_are_parameters(pool, tmp_path, monkeypatch, capsys):
+    """Of a kernel that was compiled for several tiles there is one text; with each tile it has the machine code of that module."""
+    monkeypatch.chdir(tmp_path)
+    source = tmp_path / "early.py"
+    source.write_text(EARLY)
+    signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32", "limit": "i32"}
+    codes = {}
+    for block in (256, 512):
+        folder = tmp_path / "cache" / str(block)
+        folder.mkdir(parents=True)
+        stages = pool.call(
+            LOWER, str(source), launch("early", signature, {"BLOCK": block}), "gfx1100", keep_stages=True
+        )
+        codes[block] = instructions(stages.stages["amdgcn"])
+        for name in ("ttir", "ttgir"):
+            (folder / f"early.{name}").write_text(stages.stages[name])
+        (folder / "early.json").write_text('{"num_warps": 4}')
+    assert run(["raise", "--cache", "cache", "-k", "early", "--together", "-o", "early_raised.py"]) == 0
+    text = (tmp_path / "early_raised.py").read_text()
+    assert "BLOCK: gl.constexpr):" in text and "gl.arange(0, BLOCK, " in text and "pid * BLOCK" in text
+    specs = list(read_launches(str(tmp_path / "early_raised.launches.json")))
+    assert sorted(spec.constexprs["BLOCK"] for spec in specs) == [256, 512]
+    for spec in specs:
+        made = pool.call(LOWER, str(tmp_path / "early_raised.py"), spec, "gfx1100", keep_stages=True).stages
+        assert instructions(made["amdgcn"]) == codes[spec.constexprs["BLOCK"]]
+    for path in (tmp_path / "cache" / "512").iterdir():
+        path.write_text(path.read_text().replace("arith.mulf", "arith.addf"))
+    capsys.readouterr()
+    assert run(["raise", "--cache", "cache", "-k", "early", "--together", "-o", "other.py"]) == 2
+    assert "differ in more than tile sizes" in capsys.readouterr().err and not (tmp_path / "other.py").exists()
+
+
+@pytest.mark.compile
+def test_what_translation_refuses_is_raised_and_said_so(tmp_path, capsys, monkeypatch):
+    """A kernel without a loop has no steps to cut between: asked for all the same, it is refused, and raised."""
+    monkeypatch.chdir(tmp_path)
+    source, spec = launch_of("vector_add/fp32")
+    (tmp_path / "launches.json").write_text(json.dumps({"version": 1, "launches": [spec.as_json()]}))
+    words = ["translate", source, "-k", "add_kernel", "-t", "gfx1100", "-l", "launches.json", "-o", "add.py"]
+    asked = [*words, "--choose", "programs=stream-k"]
+    assert run([*asked, "--fallback", "raise"]) == 0
+    last = capsys.readouterr().out.splitlines()[-3:]
+    assert "RAISED, NOT TRANSLATED: add.add_kernel.raised.py is what Triton compiled, validated" in last[0]
+    assert "no loop" in last[1] or "cannot be cut" in last[1]
+    assert "def add_kernel(" in (tmp_path / "add.add_kernel.raised.py").read_text()
+    assert not (tmp_path / "add.py").exists() and (tmp_path / "add.add_kernel.raised.launches.json").exists()
+    assert run([*asked, "--fallback", "nothing"]) == 2

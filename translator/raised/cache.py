@@ -30,10 +30,15 @@ class Entry:
     def about(self) -> tuple[str, str]:
         """Its target, and the shape of the largest tensor: the tile."""
         text = self.text
-        found = _TARGET.search(text)
         shapes = {tuple(map(int, shape.rstrip("x").split("x"))) for shape in _SHAPE.findall(text)}
         largest = max(shapes, key=lambda shape: (_size(shape), shape), default=())
-        return found.group(1) if found else "?", "x".join(map(str, largest))
+        return target_of(text) or "?", "x".join(map(str, largest))
+
+
+def target_of(text: str) -> str | None:
+    """The architecture that a module of TTGIR is for."""
+    found = _TARGET.search(text)
+    return found.group(1) if found else None
 
 
 def _size(shape: tuple[int, ...]) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from gluonize.raised.text import Written
 from gluonize.raised.writer import Line, Writer
 from gluonize.trace.model.op import Block, Op
-from gluonize.trace.model.op_text import VALUES, author_name
+from gluonize.trace.model.op_text import VALUES
 from gluonize.trace.model.types import Type
 
 _ENDS = ("scf.yield", "scf.condition", "tt.reduce.return", "tt.scan.return")
@@ -38,7 +38,7 @@ def _given(last: Op | None) -> tuple[str, ...]:
     return last.operands if last is not None else ()
 
 
-def _become(w: Writer, pairs: Sequence[tuple[str, str]]) -> None:
+def become(w: Writer, pairs: Sequence[tuple[str, str]]) -> None:
     """Give variables the values that a region ends with, all at once. pairs: (variable, value)."""
     w.only([value for _, value in pairs])
     made = [(name, w.typed(w.read(value))) for name, value in pairs]
@@ -79,39 +79,83 @@ def _carry(w: Writer, bindings: Sequence[tuple[str, str]], kinds: Sequence[Type]
             names.append(None)
             continue
         written = w.typed(w.read(first))
-        name = w.fresh(_base(argument, first))
-        w.line(f"{name} = {written.text}")
+        if written.text in w.own and w.uses[first] == 1:
+            name = written.text  # nothing else reads it: the loop goes on with the variable
+        else:
+            name = w.fresh(w.called.carried(argument, first, kind))
+            w.line(f"{name} = {written.text}")
         w.values[argument] = Written(name, kind)
         w.carried.add(name)
         names.append(name)
     return names
 
 
-def _base(*values: str) -> str:
-    return next((name for name in map(author_name, values) if name and not name.startswith("arg")), "carried")
+def _counts_alone(w: Writer, body: Block, argument: str, new: str) -> tuple[Op, ...] | None:
+    """What computes a number that a loop carries, where nothing else comes of it: it says which slot of a ring with one slot is meant.
+    None where something does."""
+    own: list[Op] = []
+    values, wanted = [argument], {argument}
+    while values:
+        value = values.pop()
+        for op in body.ops[:-1]:
+            if value not in _mentions(op) or op in own or _names_only_slot(w, op, value):
+                continue
+            if not op.name.startswith("arith.") or op.regions:
+                return None
+            own.append(op)
+            values += op.results
+            wanted |= {*op.results}
+    last = body.ops[-1]
+    leaves = [value for value in last.operands if value in wanted]
+    return tuple(own) if own and leaves == [new] else None
+
+
+def _names_only_slot(w: Writer, op: Op, value: str) -> bool:
+    """Whether an operation takes the one slot of a ring by this number."""
+    if op.name != "ttg.memdesc_index" or op.operands[1] != value:
+        return False
+    source = w.values.get(op.operands[0])
+    return source is not None and bool(source.type.shape) and source.type.shape[0] == 1
+
+
+def _without_counters(w: Writer, op: Op) -> frozenset[int]:
+    """The numbers of bindings that are not written: Gluon's passes find too that the slot of a ring with one slot is always the first."""
+    loop, body = op.for_loop, op.regions[0].blocks[0]
+    _, last = _split(body)
+    out = set()
+    for number, ((argument, first), new) in enumerate(zip(loop.bindings, _given(last))):
+        if w.uses[op.results[number]] == 0 and (own := _counts_alone(w, body, argument, new)) is not None:
+            out.add(number)
+            w.uses[first] -= 1
+            w.left_out |= {*own}
+    return frozenset(out)
 
 
 def for_loop(w: Writer, op: Op) -> None:
     loop, body = op.for_loop, op.regions[0].blocks[0]
-    w.only([loop.low, loop.high, loop.step, *(first for _, first in loop.bindings)])
+    left_out = _without_counters(w, op)
+    bindings = [pair for number, pair in enumerate(loop.bindings) if number not in left_out]
+    w.only([loop.low, loop.high, loop.step, *(first for _, first in bindings)])
     low, high, step = (w.read(value) for value in (loop.low, loop.high, loop.step))
     if low.literal and high.literal and low.type.element != "i32":
         high = w.typed(high)
     if loop.unsigned:
         low, high, step = (w.without_sign(bound) for bound in (low, high, step))
-    names = _carry(w, loop.bindings, op.result_types)
-    index = w.fresh(_base(loop.variable) if author_name(loop.variable) else "i")
+    kinds = [kind for number, kind in enumerate(op.result_types) if number not in left_out]
+    names = _carry(w, bindings, kinds)
+    index = w.fresh(w.shared.index_name(op.place.line) or "i")
     bounds = [high.text] if low.text == "0" and step.text == "1" and low.literal else [low.text, high.text]
     bounds += [step.text] if step.text != "1" else []
     w.line(f"for {index} in range({', '.join(bounds)}):", op.place.line)
     w.values[loop.variable] = Written(index, low.type)
     ops, last = _split(body)
-    given = _given(last)
-    for (argument, _), value, name in zip(loop.bindings, given, names):
+    given = [value for number, value in enumerate(_given(last)) if number not in left_out]
+    for (argument, _), value, name in zip(bindings, given, names):
         if name is not None and _may_become(w, ops, last, argument, value):
             w.homes[value] = name
     _body(w, ops, [(name, value) for name, value in zip(names, given) if name is not None])
-    for value, name, kind in zip(op.results, names, op.result_types):
+    results = [value for number, value in enumerate(op.results) if number not in left_out]
+    for value, name, kind in zip(results, names, kinds):
         w.values[value] = Written(name or "", kind)
 
 
@@ -120,7 +164,7 @@ def _body(w: Writer, ops: Sequence[Op], pairs: Sequence[tuple[str, str]]) -> Non
     w.depth += 1
     before = len(w.lines)
     w.block(ops)
-    _become(w, pairs)
+    become(w, pairs)
     if len(w.lines) == before:
         w.line("pass", 0)
     w.depth -= 1
@@ -166,7 +210,7 @@ def branch(w: Writer, op: Op) -> None:
         elif value in w.homes:
             homes.append(w.homes[value])
         else:
-            homes.append(w.fresh(author_name(value) or op.place.name or "chosen"))
+            homes.append(w.fresh(w.called.of(value, op, kind)))
     w.line(f"if {test.text}:", op.place.line)
     for number, region in enumerate(op.regions):
         if number:

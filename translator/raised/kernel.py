@@ -10,6 +10,7 @@ from typing import Any
 
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.gluon.function import LINE_LENGTH, formatted
+from gluonize.raised.blocks import Structure
 from gluonize.raised.layouts import filled
 from gluonize.raised.operations import HANDLERS
 from gluonize.raised.text import SPEC_TYPES, Written
@@ -23,7 +24,7 @@ from gluonize.trace.model.types import Type
 # Options of a launch that act on machine code behind the module, with what they are where a launch gives none (`HIPOptions` of Triton 3.9.0).
 OPTIONS: dict[str, Any] = {
     "waves_per_eu": 0,
-    "enable_fp_fusion": True,
+    "enable_fp_fusion": None,  # always said: what it is by default depends on the Triton
     "allow_flush_denorm": False,
     "llvm_fn_attrs": [],
     "wgp_cu_mode": "wgp",
@@ -56,7 +57,7 @@ def raise_module(text: str, *, name: str = "", options: dict | None = None) -> R
         target = module.attributes.get("ttg.target", "none")
         message = f"the module's target is {target}: only TTGIR for AMD GPUs can be raised"
         raise TranslationError(Diagnostic("raise-module", message, name))
-    shared = Shared(module, target=module.target)
+    shared = Shared(module, target=module.target, source=_source(module.entry.place.file))
     for called in module.functions:
         if called != module.entry.name:
             shared.functions[called] = Writer(shared, None, HANDLERS).fresh(called.rpartition(".")[2])
@@ -88,9 +89,7 @@ def _function(shared: Shared, original: Function, decorator: str, name: str) -> 
         writer.values[value] = Written(writer.fresh(argument), kind)
     for block in function.region.blocks:
         writer.count_uses(block)
-    if len(function.region.blocks) > 1:
-        raise writer.refuse(function.region.blocks[0].ops[-1], "it goes to another block, which Gluon has none of")
-    writer.block(function.region.blocks[0].ops)
+    Structure(writer, function).function()
     names, layouts = writer.layouts.definitions(shared.taken | writer.names)
     parameters = tuple(writer.values[value].text for value, _ in function.arguments)
     lines = [decorator, f"def {name}({', '.join(parameters)}):", *(f"    {line}" for line in layouts)]

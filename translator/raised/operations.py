@@ -247,7 +247,7 @@ def global_copy(w: Writer, op: Op) -> None:
 
 
 def wait(w: Writer, op: Op) -> None:
-    count = w.groups("ttg.async_commit_group").after(op.operands, op) if op.operands else op.attribute("num")
+    count = w.groups_since("ttg.async_commit_group", op) if op.operands else op.attribute("num")
     w.statement(op, Written(f"{_COPY}.wait_group({count})", Type("none")))
 
 
@@ -348,6 +348,13 @@ def reinterpret(w: Writer, op: Op) -> None:
     layout = w.layouts.spell(shared, op.place.name)
     parts = f"{w.dtype(op, kind)}, {lists(kind.shape)}, {layout}"
     w.keep(op, Written(f"{source.text}.reinterpret({parts})", kind), True)
+
+
+def index(w: Writer, op: Op) -> None:
+    source, kind = w.read(op.operands[0]), op.type
+    one = bool(source.type.shape) and source.type.shape[0] == 1
+    slot = "0" if one else w.read(op.operands[1]).text
+    w.keep(op, Written(f"{source.at(ATOM)}.index({slot})", kind), True)
 
 
 def convert(w: Writer, op: Op) -> None:
@@ -469,7 +476,7 @@ def tdm_store(w: Writer, op: Op) -> None:
 def tdm_wait(w: Writer, op: Op) -> None:
     if op.operands:
         names = "amdg.async_tdm_copy_global_to_local", "amdg.async_tdm_copy_local_to_global"
-        count = w.groups(names[0]).after(op.operands, op)
+        count = w.groups_since(names[0], op)
     else:
         count = op.attribute("num")
     w.statement(op, Written(f"gl.amd.cdna5.tdm.async_wait({count})", Type("none")))
@@ -501,6 +508,7 @@ HANDLERS: dict[str, Handler] = {
     "ttg.local_alloc": local_alloc,
     "ttg.local_load": local_load,
     "ttg.memdesc_subslice": subslice,
+    "ttg.memdesc_index": index,
     "tt.dot": dot,
     "tt.dot_scaled": scaled_dot,
     "tt.call": call,

@@ -96,7 +96,6 @@ ROWS: dict[str, Row] = {
     "amdg.in_thread_transpose": Row("gl.convert_layout({0}, {layout})"),
     "ttg.fp4_to_fp": Row("gl.fp4_to_fp({0}, {dtype}, {axis})", inferred="fp4_to_fp"),
     # LDS
-    "ttg.memdesc_index": Row("{0}.index({1})"),
     "ttg.memdesc_trans": Row("{0}.permute({order})"),
     "ttg.memdesc_reshape": Row("{0}.reshape({shape})"),
     "ttg.local_store": Row("{1}.store({0})", pure=False),

@@ -10,6 +10,10 @@ from gluonize.trace.model.op import Block, Op
 NEVER = 1 << 30
 
 
+class AnotherBlock(Exception):
+    """A token is used in another block of the function than that of its operation."""
+
+
 @dataclass(frozen=True)
 class Spot:
     """Where an operation stands: its block, and the spot of what the block is in."""
@@ -88,7 +92,8 @@ class Groups:
         count = 0
         while at.block is not spot.block:
             count += self._count(at.block.ops[: at.index])
-            assert at.outer is not None, "a token is used outside of where it is defined"
+            if at.outer is None:
+                raise AnotherBlock
             at = at.outer
         return count + self._count(at.block.ops[spot.index + 1 : at.index])
 

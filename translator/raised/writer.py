@@ -12,17 +12,19 @@ from dataclasses import dataclass, field, replace
 from gluonize.decide.layouts.inferred import NoLayout, infer
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.raised.layouts import LayoutNames
+from gluonize.raised.names import Names
 from gluonize.raised.table import COPIES, ORDERS, PROMISES, ROWS, Row
 from gluonize.raised.text import ANY, ATOM, COMPARISON, OPERATORS, UNARY, Written, dtype
-from gluonize.raised.waits import Groups
+from gluonize.raised.waits import AnotherBlock, Groups
 from gluonize.rules.targets import target
 from gluonize.trace.model.layouts import Layout, Opaque, lists
 from gluonize.trace.model.module import Function, Module
 from gluonize.trace.model.op import Block, Op
-from gluonize.trace.model.op_text import VALUES, author_name
+from gluonize.trace.model.op_text import VALUES
 from gluonize.trace.model.types import Type
 
 LONGEST = 90  # characters of an expression that is written where it is used
+_FOR = re.compile(r"\s*for (\w+) in ")
 _WORD = re.compile(r"[^\W\d]\w*")
 _OPERATOR = re.compile(r"\{0\} (\S+) \{1\}")
 RESERVED = frozenset((*keyword.kwlist, *dir(builtins), "gl", "tl", "gluon", "triton", "math", "float"))
@@ -55,6 +57,12 @@ class Shared:
     helpers: dict[tuple[str, ...], tuple[str, list[str]]] = field(default_factory=dict)
     functions: dict[str, str] = field(default_factory=dict)
     target: str = ""
+    source: Sequence[str] = ()
+
+    def index_name(self, line: int) -> str:
+        """What the source, if it is there, calls the index of the loop in a line."""
+        found = _FOR.match(self.source[line - 1]) if 0 < line <= len(self.source) else None
+        return found[1] if found else ""
 
 
 Handler = Callable[["Writer", Op], None]
@@ -78,7 +86,10 @@ class Writer:
         self.depth = 1
         self.names: set[str] = set()
         self.carried: set[str] = set()
+        self.called = Names(function)
+        self.own: set[str] = set()  # variables that are written once, where their value is
         self.homes: dict[str, str] = {}
+        self.left_out: set[Op] = set()  # of which nothing comes
         self.uses: Counter[str] = Counter()
         self.place = 0
         self.taken = False  # whether what is being written has something in it that waited
@@ -136,6 +147,13 @@ class Writer:
             self._groups[commit] = Groups(self.function, commit)
         return self._groups[commit]
 
+    def groups_since(self, commit: str, op: Op) -> int:
+        """The groups that may be under way at a wait."""
+        try:
+            return self.groups(commit).after(op.operands, op)
+        except AnotherBlock:
+            raise self.refuse(op, "it waits for what another block of the function copies") from None
+
     # Statements
 
     def line(self, text: str, number: int = -1) -> None:
@@ -171,7 +189,9 @@ class Writer:
 
     def assign(self, value: str, written: Written, op: Op) -> None:
         """Make a variable of a value."""
-        name = self.homes.get(value) or self.fresh(author_name(value) or op.place.name or "x")
+        name = self.homes.get(value) or self.fresh(self.called.of(value, op, written.type))
+        if value not in self.homes:
+            self.own.add(name)
         self.line(f"{name} = {self.typed(written).text}", op.place.line)
         self.values[value] = Written(name, written.type)
 
@@ -230,6 +250,8 @@ class Writer:
     def block(self, ops: Sequence[Op]) -> None:
         """Write operations, but for the last one of a region."""
         for op in ops:
+            if op in self.left_out:
+                continue
             if op.place.line:
                 self.place = op.place.line
             if "fastmath<" in op.text:
@@ -274,7 +296,7 @@ class Writer:
     def several(self, op: Op, text: str) -> list[str]:
         """Write an operation with several results."""
         self.flush()
-        names = [self.fresh(author_name(value) or "x") for value in op.results]
+        names = [self.fresh(self.called.of(value, op, kind)) for value, kind in zip(op.results, op.result_types)]
         self.line(f"{', '.join(names)} = {text}", op.place.line)
         for value, name, kind in zip(op.results, names, op.result_types):
             self.values[value] = Written(name, kind)

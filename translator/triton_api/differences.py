@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gluonize.triton_api.backend import knobs
 from gluonize.triton_api.front_end import code_generator
+
+FP_FUSION = "enable_fp_fusion"  # of a launch: whether a product and a sum may become one instruction, which rounds once
 
 
 class CodeGenerator(code_generator.CodeGenerator):
@@ -39,3 +42,14 @@ class CodeGenerator(code_generator.CodeGenerator):
 def base_arch(options: Any) -> str:
     """The architecture of AMD options without a suffix; Triton 3.8 knows none with one."""
     return getattr(options, "base_arch", options.arch)
+
+
+def fuses() -> bool:
+    """Whether Triton fuses products with sums where a launch does not say: from 3.10 on it does not, before it does. The user's
+    environment may say otherwise (TRITON_DEFAULT_FP_FUSION, TRITON_FORCE_DISABLE_FP_FUSION)."""
+    return bool(knobs.language.default_fp_fusion) and not getattr(knobs.language, "force_disable_fp_fusion", False)
+
+
+def with_numerics(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a launch with those that change numbers said, so that what is compiled is what the output's header says."""
+    return {FP_FUSION: fuses(), **options}

@@ -48,6 +48,7 @@ from gluonize.trace.passes.triton_passes import (
     run_whole_passes,
 )
 from gluonize.triton_api.backend import make_backend
+from gluonize.triton_api.differences import with_numerics
 from gluonize.triton_api.front_end import ASTSource
 
 
@@ -87,7 +88,7 @@ def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None, padded: 
     source, options = _source(fn, spec, load_jit), dict(spec.options)
     with offline_target(target) as gpu:
         trace = trace_source(source, gpu, options)
-        parsed = make_backend(gpu).parse_options(dict(options))
+        parsed = make_backend(gpu).parse_options(with_numerics(options))
         run_ttir_passes(trace.module, parsed)
         if parsed.num_ctas > 1:
             _lay_out_cluster(trace, parsed)

@@ -83,6 +83,7 @@ def compile_kernel(
     and `spec-type` when the launch does not fit the kernel's parameters.
     """
     from gluonize.trace.front.offline import offline_target
+    from gluonize.triton_api.differences import with_numerics
     from gluonize.triton_api.front_end import ASTSource, GluonASTSource
     from gluonize.triton_api.package import triton
 
@@ -97,7 +98,7 @@ def compile_kernel(
     what = f"{spec.kernel} ({language}, {target})"
     with captured_stderr() as printed, offline_target(target) as gpu:
         try:
-            compiled = triton.compile(source, target=gpu, options=dict(spec.options))
+            compiled = triton.compile(source, target=gpu, options=with_numerics(spec.options))
         except Exception as error:  # whatever the compiler raises is its verdict on the code, reported as such
             found = unusable_cache(error, what) or compiler_diagnostic(error, fn, printed(), what, spec.signature)
             raise TranslationError(found) from error

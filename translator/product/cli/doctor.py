@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import os
 import pkgutil
@@ -133,6 +134,36 @@ def row_checks() -> Iterator[Check]:
             yield Check(f"{len(rows)} names of {found.name}", "; ".join(missing))
     missing = [f"{op.home[0]}.{op.name}" for op in gluon.OPS if not _is_there(op)]
     yield Check(f"{len(gluon.OPS)} operations of Gluon", f"missing: {', '.join(missing)}" if missing else "")
+    wrong = [said for op in gluon.OPS if (said := other_parameters(op))]
+    yield Check("their parameters", "; ".join(wrong))
+
+
+def other_parameters(op: gluon.Op) -> str:
+    """What the signature of an operation has otherwise than its row says, "" where nothing is known to differ."""
+    version = triton_version()
+    for found in _found(op):
+        try:
+            parameters = inspect.signature(found).parameters
+        except (TypeError, ValueError):
+            continue  # a class of values, or what is no function
+        for name, default in op.parameters_in(version).items():
+            if name not in parameters:
+                return f"{op.name} has no parameter {name}"
+            if default is not gluon.REQUIRED and parameters[name].default != default:
+                return f"{op.name} has {name}={parameters[name].default} and not {default}"
+    return ""
+
+
+def _found(op: gluon.Op) -> Iterator[object]:
+    """An operation as the installed Gluon has it, in each module."""
+    version = triton_version()
+    name = op.name_in(version)
+    for home in set(op.home) & set(gluon.MODULES) if name and not name.startswith("tl.") else ():
+        for path in dict.fromkeys(gluon.MODULES[home].path_in(version).format(family=f) for f in gluon.FAMILIES):
+            try:
+                yield getattr(importlib.import_module(path), name)
+            except (ImportError, AttributeError):
+                continue
 
 
 def _is_there(op: gluon.Op) -> bool:

@@ -165,7 +165,9 @@ KeepGoing = Annotated[
 Fallback = Annotated[
     Optional[str],
     typer.Option(
-        "--fallback", metavar="general", help="Also emit an assumption-free kernel and a launcher that picks."
+        "--fallback",
+        metavar="general|raise",
+        help="general: also emit an assumption-free kernel and a launcher that picks. raise: what is refused is raised from Triton's compile.",
     ),
 ]
 NumBuffers = Annotated[

@@ -14,6 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import gluonize
+from gluonize import rules
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.versions import NOT_INSTALLED, same_release, triton_version
 
@@ -30,7 +32,7 @@ def run_elsewhere(python: str, argv: list[str]) -> None:
         return
     _check_python(python)
     folder = tempfile.mkdtemp(prefix="gluonize-triton-")
-    os.execve(python, [python, "-m", "gluonize.product.cli", *argv], _environment(folder) | {_MOVED: python})
+    os.execve(python, [python, "-m", "gluonize.product.cli", *argv], environment(folder) | {_MOVED: python})
 
 
 def check_release(wanted: str) -> None:
@@ -42,9 +44,14 @@ def check_release(wanted: str) -> None:
         raise TranslationError(Diagnostic("triton-version", message, help=help))
 
 
-def _environment(folder: str) -> dict[str, str]:
-    own = Path(__file__).resolve().parent.parent.parent
-    folders = [str(own), *(p for p in sys.path if p.rstrip(os.sep).endswith(("site-packages", "dist-packages")))]
+def environment(folder: str) -> dict[str, str]:
+    """The environment of another Python that runs this gluonize; folder: an empty one, which has to stay as long as that runs."""
+    own = Path(folder, "gluonize")  # a checkout has the package and its rules elsewhere than an installation
+    own.mkdir()
+    for part in (*Path(gluonize.__file__).parent.iterdir(), Path(rules.__path__[0])):
+        if part.name != "__pycache__" and not (own / part.name).exists():
+            (own / part.name).symlink_to(part)
+    folders = [p for p in sys.path if p.rstrip(os.sep).endswith(("site-packages", "dist-packages"))]
     Path(folder, "sitecustomize.py").write_text(_SITE.format(folders=folders))
     return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH", ""))))}
 

@@ -11,21 +11,35 @@ import typer
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.product.cli import exit_status
 from gluonize.product.cli.console import Verbosity, print_diagnostics
-from gluonize.raised.cache import Entry, entries
-from gluonize.raised.kernel import Raised, raise_module
+from gluonize.product.project.output.file import write_whole
+from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.raised.cache import Entry, entries, target_of
+from gluonize.raised.kernel import OPTIONS, Raised, raise_module
+from gluonize.raised.together import together as raised_together
+from gluonize.read.spec.launch import AMD_OPTIONS
+from gluonize.trace.passes.stages import STAGES
 
 _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60))
 
 
 def run_raise(
-    file: str | None, out: str | None, cache: str | None, kernels: tuple[str, ...], verbosity: Verbosity
+    file: str | None,
+    out: str | None,
+    cache: str | None,
+    kernels: tuple[str, ...],
+    stage: str,
+    target: str | None,
+    together: bool,
+    verbosity: Verbosity,
 ) -> int:
     """Raise one module, or kernels of a cache, or list these. Raises: TranslationError, as `raise_module`; `raise-cache`."""
     if (file is None) == (cache is None):
         raise typer.BadParameter("give a FILE or --cache DIR")
+    if stage not in STAGES:
+        raise typer.BadParameter(f"--stage {stage}: there are {', '.join(STAGES)}")
     if file is not None:
-        raised = raise_module(_read(Path(file)), name=Path(file).name, options=_options(Path(file)))
-        _write(raised, out, verbosity)
+        options = _options(Path(file))
+        _write(_raised(Path(file), options, stage, target), out, verbosity)
         return exit_status.DONE
     assert cache is not None
     found = [entry for entry in entries(cache) if not kernels or entry.kernel in kernels]
@@ -35,7 +49,55 @@ def run_raise(
         for line in _listed(found):
             print(line)
         return exit_status.DONE
-    return _raise_all(found, out, bool(kernels), verbosity)
+    if together:
+        _write_together(
+            [entry for entry in found if target in (None, entry.about()[0])], out, stage, kernels, verbosity
+        )
+        return exit_status.DONE
+    return _raise_all(found, out, bool(kernels), stage, verbosity)
+
+
+def _write_together(
+    found: list[Entry], out: str | None, stage: str, kernels: tuple[str, ...], verbosity: Verbosity
+) -> None:
+    """Kernels that differ in tile sizes alone as one. Raises: TranslationError `raise-together` where they differ in more."""
+    if len(kernels) != 1:
+        raise typer.BadParameter("--together needs the name of one kernel: -k NAME")
+    raised = [_raised(entry.path, entry.options, stage) for entry in found]
+    alike = raised_together(raised) if raised else None
+    if alike is None:
+        message = f"the {len(raised)} modules of {kernels[0]} differ in more than tile sizes"
+        help = "leave --together out: the newest one is raised; -t takes those of one target"
+        raise TranslationError(Diagnostic("raise-together", message, help=help))
+    text, each = alike
+    if out is None:
+        print(text, end="")
+        return
+    path = Path(out)
+    write_raised(each[0], path, *each[1:])
+    if not verbosity.quiet:
+        print(f"{path}: {kernels[0]} for {each[0].target}; its {len(each)} launches: {launches_path(path)}")
+
+
+def _raised(path: Path, options: dict, stage: str, target: str | None = None) -> Raised:
+    """A module raised, at a stage of Triton's passes: those before the last are made again of the TTIR that lies beside it."""
+    name = path.name
+    if stage == "last" and path.suffix != ".ttir":
+        return raise_module(_read(path), name=name, options=options)
+    ttir = path.with_suffix(".ttir")
+    if not ttir.exists():
+        help = "raise a kernel of a cache, or what `gluonize compile --emit stages` writes"
+        raise TranslationError(Diagnostic("raise-module", f"--stage {stage} needs the TTIR", str(ttir), help=help))
+    told = target or options.get("arch") or (target_of(_read(path)) if path != ttir and path.exists() else None)
+    if not told:
+        help = "name it with -t gfx950"
+        raise TranslationError(
+            Diagnostic("raise-module", "nothing says for which target this is", str(ttir), help=help)
+        )
+    known = {key: value for key, value in options.items() if key in (*AMD_OPTIONS, *OPTIONS) and value is not None}
+    with WorkerPool(1) as pool:
+        text = pool.call("gluonize.trace.passes.stages:module_at", _read(ttir), stage, told, known)
+    return raise_module(text, name=f"{name}, at the stage {stage!r}", options=options)
 
 
 def _read(path: Path) -> str:
@@ -59,20 +121,28 @@ def _write(raised: Raised, out: str | None, verbosity: Verbosity) -> None:
         print(raised.text, end="")
         return
     path = Path(out)
-    path.write_text(raised.text, encoding="utf-8")
-    launches = path.with_suffix(".launches.json")
-    spec = {"source": path.name, **raised.spec.as_json()}
-    launches.write_text(json.dumps({"version": 1, "launches": [spec]}, indent=2) + "\n", encoding="utf-8")
+    write_raised(raised, path)
     if not verbosity.quiet:
-        print(f"{path}: {raised.kernel} for {raised.target}; its launch: {launches}")
+        print(f"{path}: {raised.kernel} for {raised.target}; its launch: {launches_path(path)}")
 
 
-def _raise_all(found: list[Entry], out: str | None, one: bool, verbosity: Verbosity) -> int:
+def launches_path(path: Path) -> Path:
+    """Where the launch of a raised kernel is."""
+    return path.with_suffix(".launches.json")
+
+
+def write_raised(raised: Raised, path: Path, *others: Raised) -> None:
+    """Write a raised kernel, and its launch beside it; others: of the same text, of which the launches are written too."""
+    write_whole(str(path), raised.text)
+    specs = [{"source": path.name, **each.spec.as_json()} for each in (raised, *others)]
+    write_whole(str(launches_path(path)), json.dumps({"version": 1, "launches": specs}, indent=2) + "\n")
+
+
+def _raise_all(found: list[Entry], out: str | None, one: bool, stage: str, verbosity: Verbosity) -> int:
     """Kernels of a cache: the newest of one name into a file or to standard output, all of them into a folder."""
     if one and (out is None or out.endswith(".py")):
         newest = max(found, key=lambda entry: entry.made)
-        raised = raise_module(newest.text, name=newest.path.name, options=newest.options)
-        _write(raised, out, verbosity)
+        _write(_raised(newest.path, newest.options, stage), out, verbosity)
         return exit_status.DONE
     folder = Path(out or ".")
     folder.mkdir(parents=True, exist_ok=True)
@@ -80,7 +150,7 @@ def _raise_all(found: list[Entry], out: str | None, one: bool, verbosity: Verbos
     refused: list[Diagnostic] = []
     for entry in found:
         try:
-            raised = raise_module(entry.text, name=entry.path.name, options=entry.options)
+            raised = _raised(entry.path, entry.options, stage)
         except TranslationError as error:
             refused += error.diagnostics
             continue

@@ -9,6 +9,7 @@ from gluonize.rules.targets import TARGETS
 from gluonize.rules.targets import target as target_row
 from gluonize.trace.front.offline import offline_target
 from gluonize.triton_api.backend import make_backend
+from gluonize.triton_api.differences import with_numerics
 
 
 def check_options(loaded: LoadedKernel, spec: LaunchSpec, target: str) -> None:
@@ -35,7 +36,7 @@ def check_options(loaded: LoadedKernel, spec: LaunchSpec, target: str) -> None:
         )
     with offline_target(target) as gpu:
         try:
-            make_backend(gpu).parse_options(dict(spec.options))
+            make_backend(gpu).parse_options(with_numerics(spec.options))
         except (ValueError, AssertionError, TypeError) as error:
             message = f"Triton does not take these launch options for {target}"
             raise TranslationError(Diagnostic("launch-option", message, *place, str(error))) from error

@@ -13,6 +13,7 @@ from typing import Any
 
 from gluonize.rules.targets import target as target_row
 from gluonize.triton_api.backend import GPUTarget, driver, make_backend
+from gluonize.triton_api.differences import with_numerics
 from gluonize.triton_api.libtriton import ir
 
 
@@ -48,7 +49,7 @@ class FrontEnd:
     @classmethod
     def of(cls, gpu: GPUTarget, options: Mapping[str, Any]) -> FrontEnd:
         backend, context = make_backend(gpu), ir.context()
-        parsed = backend.parse_options(dict(options))
+        parsed = backend.parse_options(with_numerics(options))
         ir.load_dialects(context)
         backend.load_dialects(context)
         return cls(gpu, backend, parsed, context)

@@ -118,8 +118,8 @@ def run_whole_passes(module: Any, options: Any) -> Any:
     return of_whole_tiles(run_layout_passes(module, replace(options, num_ctas=1)), options.num_ctas)
 
 
-def run_pipeline_passes(module: Any, options: Any) -> None:
-    """From `run_layout_passes` on: loops scheduled and pipelined, copies to LDS coalesced, buffer operations."""
+def run_pipeline_passes(module: Any, options: Any, loops_alone: bool = False) -> None:
+    """From `run_layout_passes` on: loops scheduled and pipelined, copies to LDS coalesced, buffer operations. loops_alone: without the last."""
     pm = ir.pass_manager(module.context)
     passes.ttgpuir.add_fuse_nested_loops(pm)
     passes.common.add_canonicalizer(pm)
@@ -136,6 +136,9 @@ def run_pipeline_passes(module: Any, options: Any) -> None:
     passes.common.add_canonicalizer(pm)
     passes.ttgpuir.add_remove_layout_conversions(pm)
     passes.ttgpuir.add_reduce_data_duplication(pm)
+    if loops_alone:
+        pm.run(module, "make_ttgir_loops")
+        return
     if amd_compiler.is_in_thread_transpose_enabled(options.arch):
         amd.passes.ttgpuir.add_in_thread_transpose(pm)
         passes.ttgpuir.add_remove_layout_conversions(pm)

@@ -31,6 +31,7 @@ def compile_native(
     from gluonize.read.launches.sites.persistent import persistent_launch, with_tiles
     from gluonize.read.spec.compile_arguments import compile_arguments
     from gluonize.trace.front.offline import offline_target
+    from gluonize.triton_api.differences import with_numerics
     from gluonize.triton_api.front_end import ASTSource, GluonASTSource
     from gluonize.triton_api.package import triton
 
@@ -42,7 +43,7 @@ def compile_native(
         fn=loaded.fn, signature=arguments.signature, constexprs=arguments.constexprs, attrs=arguments.attrs
     )
     use_cache_folder()
-    options = dict(spec.options) | ({"instrumentation_mode": SANITIZER} if sanitize else {})
+    options = with_numerics(spec.options) | ({"instrumentation_mode": SANITIZER} if sanitize else {})
     with captured_stderr() as printed, offline_target(target) as gpu:
         try:
             compiled = triton.compile(source, target=gpu, options=options)
@@ -91,6 +92,7 @@ def compile_cuda(ttgir: str, sanitize: bool) -> dict:
     from gluonize.judge.lower.cache_folder import use_cache_folder
     from gluonize.judge.lower.stderr_log import captured_stderr, error_lines
     from gluonize.triton_api.backend import GPUTarget
+    from gluonize.triton_api.differences import with_numerics
     from gluonize.triton_api.package import triton
 
     use_cache_folder()
@@ -103,7 +105,7 @@ def compile_cuda(ttgir: str, sanitize: bool) -> dict:
         options |= {"instrumentation_mode": SANITIZER} if sanitize else {}
         with captured_stderr() as printed:
             try:
-                compiled = triton.compile(path, target=GPUTarget("cuda", SM, 32), options=options)
+                compiled = triton.compile(path, target=GPUTarget("cuda", SM, 32), options=with_numerics(options))
             except Exception as error:  # whatever the compiler raises is its verdict on the code, reported as such
                 said = "; ".join(error_lines(printed())[:2]) or f"{type(error).__name__}: {error}"
                 raise Refused("re-targeted TTGIR", said) from None
@@ -124,6 +126,7 @@ def compile_poison(kind: str, target: str) -> dict:
     from gluonize.rules.targets import target as target_row
     from gluonize.trace.front.offline import offline_target
     from gluonize.triton_api.backend import GPUTarget
+    from gluonize.triton_api.differences import with_numerics
     from gluonize.triton_api.front_end import GluonASTSource
     from gluonize.triton_api.package import triton
 
@@ -138,7 +141,7 @@ def compile_poison(kind: str, target: str) -> dict:
     use_cache_folder()
     with offline_target(target) as gpu:
         device = GPUTarget("cuda", SM, 32) if kind == "cubin" else gpu
-        return _described(triton.compile(source, target=device, options={"num_warps": WARPS}), kind, lanes)
+        return _described(triton.compile(source, target=device, options=with_numerics({"num_warps": WARPS})), kind, lanes)
 
 
 def reference(source: str, spec: LaunchSpec, target: str, folders: tuple[str, ...], import_hosts: bool):

@@ -25,8 +25,23 @@ def raise_(
         typer.Option("--cache", metavar="DIR", help="List the kernels of Triton's cache; with -k or -o raise them."),
     ] = None,
     kernel: Kernels = None,
+    together: Annotated[
+        bool,
+        typer.Option(
+            "--together", help="With -k: the kernels that differ in tile sizes alone as one, with constexpr parameters."
+        ),
+    ] = False,
+    stage: Annotated[
+        str,
+        typer.Option(
+            "--stage", metavar="layouts|loops|last", help="How far Triton's passes went: made again of the TTIR."
+        ),
+    ] = "last",
+    target: Annotated[
+        Optional[str], typer.Option("-t", "--target", help="What a FILE of TTIR is for, where nothing says so.")
+    ] = None,
 ) -> int:
     """Write what Triton compiled as Gluon: its layouts, pipelines and memory accesses as code to edit."""
     from gluonize.product.cli.raising import run_raise
 
-    return run_raise(file, out, cache, tuple(kernel or ()), context.obj)
+    return run_raise(file, out, cache, tuple(kernel or ()), stage, target, together, context.obj)

@@ -25,7 +25,7 @@ from gluonize.product.cli.translate.result_lines import (
 )
 from gluonize.product.cluster.open_pool import open_pool
 from gluonize.product.project.output.verdict import united_coverage
-from gluonize.product.project.translate.plan import PlannedFile, TranslateOptions, plan_translation
+from gluonize.product.project.translate.plan import RAISE, PlannedFile, TranslateOptions, plan_translation
 from gluonize.product.project.translate.report import CheckedLaunch, FileReport
 from gluonize.product.project.translate.run import process_file, write_output
 from gluonize.product.review.annotations import Annotation
@@ -40,6 +40,8 @@ def run_translate(options: TranslateOptions, verbosity: Verbosity) -> int:
 
 
 def _run_translate(options: TranslateOptions, verbosity: Verbosity, found: list[Annotation]) -> int:
+    if options.fallback == RAISE:
+        options = replace(options, keep_going=True)
     plan = plan_translation(options)
     if not options.cache:
         os.environ["TRITON_ALWAYS_COMPILE"] = "1"  # what the compiler keeps is not used either
@@ -59,7 +61,29 @@ def _run_translate(options: TranslateOptions, verbosity: Verbosity, found: list[
     if options.json:
         write_json(options.json, [entry for report in reports for entry in result_entries(report)])
     printer.summary(reports)
+    if options.fallback == RAISE:
+        return _raised_instead(reports, options, printer)
     return _status(reports)
+
+
+def _raised_instead(reports: list[FileReport], options: TranslateOptions, printer: _Printer) -> int:
+    """Raise what was refused, say so last, and give the status of the command: what is raised and validated is no refusal."""
+    from gluonize.product.cli.translate.raised_instead import raise_refused  # with the compiler's modules
+
+    with open_pool(options.jobs, options.timeout, options.cache, options.cluster) as pool:
+        made = raise_refused(reports, pool)
+    for one in made:
+        for line in one.lines():
+            printer.say(line, _STYLES[OPEN] if one.good else _STYLES[WRONG])
+    done = {one.spec.id for one in made if one.good}
+    status = _status(reports)
+    if status != exit_status.REFUSED or any(not one.good for one in made) or not made:
+        return status
+    left = [
+        replace(r, status="translated", launches=tuple(x for x in r.launches if x.outcome.spec.id not in done))
+        for r in reports
+    ]
+    return _status(left)
 
 
 def _retiled(

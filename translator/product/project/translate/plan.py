@@ -21,6 +21,8 @@ from gluonize.read.spec.selected import select_launches, source_of_launch
 from gluonize.request import BUDGET, LIFTED, TranslateRequest
 from gluonize.rules.targets import Target, parse_targets
 
+RAISE = "raise"  # the fallback: what is refused is raised from what Triton compiles
+
 
 @dataclass(frozen=True)
 class TranslateOptions:
@@ -253,7 +255,7 @@ def _request(
         search_path=source_folders(source),
         assignments=assignments_of(options.assignments),
         import_hosts=options.import_hosts,
-        fallback=options.fallback,
+        fallback=None if options.fallback == RAISE else options.fallback,
         num_buffers=options.num_buffers,
         strategy=options.strategy,
         choices=choices_asked(options),
@@ -331,8 +333,8 @@ def _check_choices(options: TranslateOptions, targets: tuple[Target, ...]) -> No
     if options.num_buffers is not None and not 1 <= options.num_buffers <= 16:
         raise _usage(f"--num-buffers {options.num_buffers}: out of range", "a number of LDS buffers from 1 to 16")
     _check_kept(options)
-    if options.fallback not in (None, "general"):
-        raise _usage(f"--fallback {options.fallback}: no such fallback", "the only one is general")
+    if options.fallback not in (None, "general", RAISE):
+        raise _usage(f"--fallback {options.fallback}: no such fallback", f"there are general and {RAISE}")
 
 
 def _check_kept(options: TranslateOptions) -> None:

@@ -25,6 +25,7 @@ from gluonize.read.launches.capture.devices import USUAL, Device, device_of
 from gluonize.read.launches.capture.tensors import TensorArgument, tensor_argument
 from gluonize.read.spec.launch import LaunchSpec, compiled_as
 from gluonize.triton_api.backend import GPUTarget, driver, make_backend
+from gluonize.triton_api.differences import with_numerics
 from gluonize.triton_api.host_tensors import TensorDescriptor, cdna5, hopper
 from gluonize.triton_api.jit_functions import (
     Autotuner,
@@ -270,7 +271,7 @@ class Recorder:
         return self._backends.setdefault(device.target.backend, make_backend(device.target))
 
     def _options(self, fn: JITFunction, given: dict[str, Any], backend: Any) -> dict[str, Any]:
-        known = backend.parse_options({}).__dict__
+        known = backend.parse_options(with_numerics({})).__dict__
         out = {}
         for name, value in given.items():
             if name not in known:

@@ -1,0 +1,94 @@
+"""What variables are called: as the author calls what they stand for, where the module says so, else by what they are.
+
+The compiler gives what it makes on the way the name of the statement that it belongs to: a slot, a condition and a mask of the tile `a` are
+called `a` too. The plain name is kept for what is most like the author's: a tensor before a number, numbers before conditions.
+"""
+
+from __future__ import annotations
+
+from gluonize.trace.model.module import Function
+from gluonize.trace.model.op import Op
+from gluonize.trace.model.op_text import author_name
+from gluonize.trace.model.types import Type
+
+# What values are called that nobody has named, by the operation that gives them.
+_PLAIN = {
+    **dict.fromkeys(("tt.load", "amdg.buffer_load", "ttg.local_load"), "loaded"),
+    **dict.fromkeys(("tt.dot", "tt.dot_scaled"), "product"),
+    **dict.fromkeys(("tt.atomic_rmw", "tt.atomic_cas", "amdg.buffer_atomic_rmw"), "before"),
+    "tt.make_range": "offsets",
+    "tt.addptr": "pointers",
+    "tt.reduce": "reduced",
+    "tt.scan": "scanned",
+    "ttg.local_alloc": "tile",
+    "ttg.memdesc_index": "tile",
+    "tt.make_tensor_descriptor": "descriptor",
+}
+_TENSOR, _NUMBER, _TRUTH, _MEMORY = "tensor", "number", "truth", "memory"
+
+
+def _class(kind: Type) -> str:
+    if kind.kind in ("memdesc", "desc"):
+        return _MEMORY
+    if kind.element == "i1" and kind.kind == "int":
+        return _TRUTH
+    return _TENSOR if kind.shape else _NUMBER
+
+
+class Names:
+    """The names of a function's values."""
+
+    def __init__(self, function: Function | None):
+        self.classes: dict[str, set[str]] = {}
+        self.slots: set[str] = set()  # values that say which slot of a ring is meant
+        self.ends: set[str] = set()  # and how far a loop goes
+        ops = list(function.walk()) if function else []
+        for op in ops:
+            if op.name == "ttg.memdesc_index":
+                self.slots.add(op.operands[1])
+            for value, kind in zip(op.results, op.result_types):
+                if base := author_name(value) or op.place.name:
+                    self.classes.setdefault(base, set()).add(_class(kind))
+            if op.name == "scf.for":
+                self.ends.add(op.for_loop.high)
+        for op in ops:
+            if op.name == "scf.for" and op.regions[0].blocks[0].ops:
+                given = op.regions[0].blocks[0].ops[-1].operands
+                self.slots |= {held for (held, _), new in zip(op.for_loop.bindings, given) if new in self.slots}
+            if op.name == "arith.select" and op.results[0] in self.slots:
+                self.slots.add(op.operands[1])  # the next slot, before it goes back to the first
+
+    def of(self, value: str, op: Op, kind: Type) -> str:
+        """What the result of an operation is called."""
+        base = author_name(value) or op.place.name
+        if op.name == "ttg.local_alloc":
+            return f"{base or 'tile'}_smem"
+        if not base:
+            return "end" if value in self.ends else _plain(op, kind)
+        return self.beside(base, value, kind)
+
+    def carried(self, argument: str, first: str, kind: Type) -> str:
+        """What is called that a loop carries."""
+        named = (author_name(value) for value in (argument, first))
+        base = next((name for name in named if name and not name.startswith("arg")), "")
+        return self.beside(base, argument, kind) if base else "slot" if argument in self.slots else "carried"
+
+    def beside(self, base: str, value: str, kind: Type) -> str:
+        """A name for what belongs to the author's `base`, which is that itself only where nothing is more like it."""
+        found, own = self.classes.get(base, set()), _class(kind)
+        if own == _MEMORY:
+            return base if found == {_MEMORY} else f"{base}_slot"
+        if own == _TRUTH and found - {_TRUTH}:
+            return "condition" if not kind.shape else base if base.endswith("mask") else f"{base}_mask"
+        if own == _NUMBER and found & {_TENSOR, _MEMORY}:
+            return "slot" if value in self.slots else f"{base}_base"
+        return base
+
+
+def _plain(op: Op, kind: Type) -> str:
+    if op.name in ("tt.get_program_id", "tt.get_num_programs"):
+        number = {"x": "", "y": "_1", "z": "_2"}[op.word]
+        return f"{'pid' if op.name == 'tt.get_program_id' else 'programs'}{number}"
+    if _class(kind) == _TRUTH:
+        return "mask" if kind.shape else "condition"
+    return _PLAIN.get(op.name, "x")
