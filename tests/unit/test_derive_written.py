@@ -362,3 +362,45 @@ def run(x):
     found = derived(written(tmp_path, text.replace("FLAG", "True")))
     assert any("line 17 is refused" in n and "missing is not defined (line 12)" in n for n in found.notes), found.notes
     assert not derived(written(tmp_path, text.replace("FLAG", "False"))).notes
+
+
+SHARED = """
+@triton.jit
+def k(x, g, part, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(part + i, tl.load(x + i).to(tl.float32) * tl.load(g + i).to(tl.float32), mask=i < n)
+
+
+@triton.jit
+def total(part, out, n, BLOCK: tl.constexpr):
+    acc = tl.zeros((BLOCK,), tl.float32)
+    for j in range(0, n, BLOCK):
+        i = j + tl.arange(0, BLOCK)
+        acc += tl.load(part + i, mask=i < n, other=0.0)
+    tl.store(out + tl.arange(0, BLOCK), acc)
+
+
+@triton.jit
+def scaled(y, levels, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(y + i) * tl.load(levels + i), mask=i < n)
+
+
+def forward(x, g, levels):
+    part = torch.empty(x.numel(), dtype=torch.float32)
+    out = torch.empty_like(g)
+    k[(x.numel() // 128,)](x, g, part, x.numel(), BLOCK=128)
+    total[(1,)](part, out, x.numel(), BLOCK=128)
+    return out
+
+
+def later(y, part):
+    scaled[(y.numel() // 128,)](y, part, y.numel(), BLOCK=128)
+"""
+
+
+def test_a_tensor_has_one_type_in_all_kernels_that_are_given_it(tmp_path):
+    path = written(tmp_path, SHARED)
+    types = {kernel: derived(path, kernel).launches[0].signature for kernel in ("k", "total", "scaled")}
+    assert types["k"]["g"] == "*bf16" and types["total"]["out"] == "*bf16"  # made like g, which k converts to fp32
+    assert types["scaled"]["levels"] == "*fp32"  # `part` is allocated so elsewhere in the file
