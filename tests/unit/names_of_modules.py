@@ -33,6 +33,9 @@ EXACT: dict[str, dict[str, str]] = {
         f"{D}for n in range(4):\n    if n == 2:\n        break\n    D['a'] += n\nelse:\n    D['a'] = 0.0\n{G}"
     ),
     "loop variable": _gain("for V in (1.0, 12.0):\n    pass\nGAIN = tl.constexpr(V)"),
+    "another name of its own module": _late(
+        "import sys\ndef f():\n    m = sys.modules[__name__]\n    m.__class__ = type('M', (type(m),), {})\n    m.OTHER = 12.0\nf()"
+    ),
     "item": _gain(f"{D}D['a'] = 12.0\n{G}"),
     "item of an item": _gain(f"D = {{'a': {{'b': 1.0}}}}\nD['a']['b'] = 12.0\nGAIN = tl.constexpr(D['a']['b'])"),
     "item of an item through a name": _gain(
@@ -137,6 +140,13 @@ OPEN: dict[str, dict[str, str]] = {
     "own module": _late("import sys\nsys.modules[__name__].GAIN = tl.constexpr(12.0)"),
     "own module by setattr": _late("import sys\nsetattr(sys.modules[__name__], 'GAIN', tl.constexpr(12.0))"),
     "own module's dict": _late("import sys\nsys.modules[__name__].__dict__['GAIN'] = tl.constexpr(12.0)"),
+    "own module under a name": _late("import sys\ndef f():\n    m = sys.modules[__name__]\n    m.GAIN = tl.constexpr(12.0)\nf()"),
+    "own module under a name by setattr": _late(
+        "import sys\nm = sys.modules[__name__]\ndef f(n):\n    setattr(m, n, tl.constexpr(12.0))\nf('GAIN')"
+    ),
+    "own module under a name handed on": _late(
+        "import sys\ndef g(m):\n    m.GAIN = tl.constexpr(12.0)\ndef f():\n    m = sys.modules[__name__]\n    g(m)\nf()"
+    ),
     "own module by name": _late("import helpers\nhelpers.GAIN = tl.constexpr(12.0)"),
     "global": _late("def f():\n    global GAIN\n    GAIN = tl.constexpr(12.0)\nf()"),
     "global before the constant": _gain("A = 11.0\ndef f():\n    global A\n    A = 12.0\nf()\nGAIN = tl.constexpr(A)"),

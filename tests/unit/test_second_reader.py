@@ -14,7 +14,14 @@ from gluonize.product.cli.edge import run  # noqa: E402
 from bench.second_reader import AGREES, DIFFERS, NOT_TAKEN, Row, Taken, compare, taken_by  # noqa: E402
 
 CASES = EXACT | OPEN
-QUICK = ("filled in a loop", "registry", "default bound early", "submodule", "function reads early")
+QUICK = (
+    "filled in a loop",
+    "registry",
+    "default bound early",
+    "submodule",
+    "function reads early",
+    "another name of its own module",
+)
 
 
 def write(folder: Path, case: str) -> str:
