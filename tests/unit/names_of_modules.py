@@ -36,6 +36,14 @@ EXACT: dict[str, dict[str, str]] = {
     "another name of its own module": _late(
         "import sys\ndef f():\n    m = sys.modules[__name__]\n    m.__class__ = type('M', (type(m),), {})\n    m.OTHER = 12.0\nf()"
     ),
+    "importers that only read": {
+        "consts.py": "import triton\nL = [triton.Config({}, num_warps=w) for w in (2, 4)]\n",
+        "read.py": "from consts import L\nM = list(filter(None, L)) + [x for x in L]\n",
+        "helpers.py": HEAD
+        + "import triton, read\nfrom consts import L\n@triton.heuristics({'B': lambda a: 1})\n@triton.autotune(L, key=[])\n"
+        + "@triton.jit\ndef other(B: tl.constexpr):\n    pass\nGAIN = tl.constexpr(float(len(L)))\n" + ACT,
+        "kernel.py": KERNEL,
+    },
     "item": _gain(f"{D}D['a'] = 12.0\n{G}"),
     "item of an item": _gain(f"D = {{'a': {{'b': 1.0}}}}\nD['a']['b'] = 12.0\nGAIN = tl.constexpr(D['a']['b'])"),
     "item of an item through a name": _gain(
@@ -246,6 +254,18 @@ OPEN: dict[str, dict[str, str]] = {
     "other importer fills a table": {
         "consts.py": "D = {'a': 11.0}\n", "fill.py": "from consts import D\nD['a'] = 12.0\n",
         "helpers.py": HEAD + "import fill\nfrom consts import D\nGAIN = tl.constexpr(D['a'])\n" + ACT,
+        "kernel.py": KERNEL,
+    },
+    "importer changes what it goes through": {
+        "consts.py": "L = [[11.0]]\n",
+        "fill.py": "from consts import L\nfor row in L:\n    row[0] = 12.0\n",
+        "helpers.py": HEAD + "import fill\nfrom consts import L\nGAIN = tl.constexpr(L[0][0])\n" + ACT,
+        "kernel.py": KERNEL,
+    },
+    "importer changes what it filters": {
+        "consts.py": "L = [{'a': 11.0}]\n",
+        "fill.py": "from consts import L\nM = list(filter(lambda d: d.update(a=12.0), L))\n",
+        "helpers.py": HEAD + "import fill\nfrom consts import L\nGAIN = tl.constexpr(L[0]['a'])\n" + ACT,
         "kernel.py": KERNEL,
     },
     "importer calls what fills": {
