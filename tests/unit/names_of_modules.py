@@ -44,6 +44,9 @@ EXACT: dict[str, dict[str, str]] = {
         + "@triton.jit\ndef other(B: tl.constexpr):\n    pass\nGAIN = tl.constexpr(float(len(L)))\n" + ACT,
         "kernel.py": KERNEL,
     },
+    "what the installed Triton takes": _gain(
+        "import inspect\nP = inspect.signature(tl.dot).parameters\nGAIN = tl.constexpr(12.0 if 'input_precision' in P else 11.0)"
+    ),
     "item": _gain(f"{D}D['a'] = 12.0\n{G}"),
     "item of an item": _gain(f"D = {{'a': {{'b': 1.0}}}}\nD['a']['b'] = 12.0\nGAIN = tl.constexpr(D['a']['b'])"),
     "item of an item through a name": _gain(

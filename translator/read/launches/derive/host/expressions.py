@@ -87,6 +87,8 @@ class HostExpressions:
             if isinstance(node.op, ast.Not):
                 truth = self.truth(operand)
                 return Model(name) if truth is None else not truth
+            if isinstance(operand, Model) and operand.scalar == "float":
+                return Model(name, scalar="float", why=operand.why)
             return self.plain(ast.UnaryOp(node.op, ast.Constant(operand)), [operand], scope, node, name)
         if isinstance(node, ast.BoolOp):
             return self.logical(node, env, scope, name)
@@ -111,7 +113,21 @@ class HostExpressions:
         try:
             return scope.lookup(node.id)
         except (*NoValue, KeyError):
-            return Model(node.id)
+            return self.open_name(node.id, scope)
+
+    def open_name(self, name: str, scope: Scope | Frame) -> Model:
+        """A name whose value is not known: a floating-point number where each way to it in its module gives one."""
+        home: Any = scope
+        while (above := getattr(home, "parent", None) or getattr(home, "outer", None)) is not None:
+            home = above
+        made = home.bindings.by_name.get(name, ()) if isinstance(home, Scope) else ()
+        if len(made) != 1 or made[0].kind != "assign" or made[0].path or made[0].value is None:
+            return Model(name)
+        try:
+            floats = all(isinstance(self.program.evaluate(way, home), float) for way in _ways(made[0].value))
+        except NoValue:
+            return Model(name)
+        return Model(name, scalar="float" if floats else "", why=f"{name} in line {made[0].node.lineno}")
 
     def frame(self, env: dict[str, Any], scope: Scope | Frame) -> Frame:
         frame = Frame(scope, scope.path, scope.module, scope.qualname)
@@ -154,6 +170,8 @@ class HostExpressions:
                 return side.same("?")
         if isinstance(left, Method) or isinstance(right, Method) or isinstance(left, Shape):
             return Model("?")
+        if floats := [side for side in (left, right) if isinstance(side, Model) and side.scalar == "float"]:
+            return Model("?", scalar="float", why=floats[0].why)
         both = as_number(left), as_number(right)
         try:
             return self.program.evaluator.binary(node.op, *both, scope.place(node))
@@ -332,3 +350,8 @@ def _is_instance(args: list[Any], name: str) -> Any:
     if args[1] in (int, float, bool, str, tuple, list, dict):
         return isinstance(args[0], args[1])
     return Model(name)
+
+
+def _ways(node: ast.expr) -> list[ast.expr]:
+    """The values that an expression may have, by the branches of its conditional expressions."""
+    return [*_ways(node.body), *_ways(node.orelse)] if isinstance(node, ast.IfExp) else [node]

@@ -194,7 +194,8 @@ class Proposer:
                 return Guess.pointer(element, f"{self.where}: {shown}", value.root().confidence)
             return Guess("*", why=value.root().name)  # its type is found with those of the same tensor
         if value.scalar == "float":
-            return Guess("fp32", why=f"{self.where}: the host's annotation", confidence="read", number=1.0)
+            said = value.why or "the host's annotation"
+            return Guess("fp32", why=f"{self.where}: {said}", confidence="read", number=1.0)
         if value.number is None or number_by_use(name, self.evidence).kind == "fp32":
             return None
         return Guess.integer(value.number, why, "computed")
