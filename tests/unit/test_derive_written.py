@@ -404,3 +404,12 @@ def test_a_tensor_has_one_type_in_all_kernels_that_are_given_it(tmp_path):
     types = {kernel: derived(path, kernel).launches[0].signature for kernel in ("k", "total", "scaled")}
     assert types["k"]["g"] == "*bf16" and types["total"]["out"] == "*bf16"  # made like g, which k converts to fp32
     assert types["scaled"]["levels"] == "*fp32"  # `part` is allocated so elsewhere in the file
+
+
+def test_a_function_knows_the_rank_of_what_it_is_called_with(tmp_path):
+    text = HEADS.replace("STRIDES", SIX).replace("PASSED", ASKED.format("q.stride(2), ", ", o.stride(2)"))
+    text = (
+        text.replace("LAST", "d * s_qd") + "\n\ndef outer(q, o):\n    n = q.shape[-1]\n    o.zero_()\n    run(q, o)\n"
+    )
+    (binding,) = derived(written(tmp_path, text)).bindings
+    assert binding.arguments["s_qh"].kind == "i32" and binding.caller  # and not 1, as of a matrix

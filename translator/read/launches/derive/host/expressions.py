@@ -63,7 +63,7 @@ class HostExpressions:
             return node.value
         if isinstance(node, ast.Name):
             found = env[node.id] if node.id in env else self.looked_up(node, scope)
-            if isinstance(found, Model) and found.dims is None and node.id in self.ranks:
+            if isinstance(found, Model) and (found.dims is None or found.at_least) and node.id in self.ranks:
                 found.with_rank(self.ranks[node.id].count)
                 found.at_least = not self.ranks[node.id].exact
             return found
