@@ -413,3 +413,20 @@ def test_a_function_knows_the_rank_of_what_it_is_called_with(tmp_path):
     )
     (binding,) = derived(written(tmp_path, text)).bindings
     assert binding.arguments["s_qh"].kind == "i32" and binding.caller  # and not 1, as of a matrix
+
+
+ONE = """
+@triton.jit
+def k(x, n, BLOCK: tl.constexpr):
+    tl.store(x + tl.arange(0, BLOCK), n)
+"""
+LAUNCHES = "def run(x):\n    k[(1,)](x, 5, BLOCK=64)\n"
+
+
+def test_a_kernel_of_the_same_name_in_another_file_is_another(tmp_path):
+    files = {"__init__.py": "", "one.py": HEAD + ONE, "two.py": HEAD + ONE + LAUNCHES}
+    files |= {"three.py": "from .two import k\n" + LAUNCHES, "four.py": "from .one import k\n" + LAUNCHES}
+    for name, text in files.items():
+        (tmp_path / "pkg").mkdir(exist_ok=True)
+        (tmp_path / "pkg" / name).write_text(text)
+    assert {b.path.rpartition("/")[2] for b in derived(tmp_path / "pkg" / "one.py").bindings} == {"four.py"}
