@@ -415,6 +415,14 @@ def test_a_function_knows_the_rank_of_what_it_is_called_with(tmp_path):
     assert binding.arguments["s_qh"].kind == "i32" and binding.caller  # and not 1, as of a matrix
 
 
+def test_a_tensor_that_another_branch_makes_has_the_dimensions_that_the_launch_asks_of_it(tmp_path):
+    text = HEADS.replace("STRIDES", SIX).replace("PASSED", ASKED.format("q.stride(2), ", ", o.stride(2)"))
+    other = "    if q.sum() > 0:\n        o = torch.empty((4, 16, 128), dtype=q.dtype)\n    else:\n        o = torch.empty(1, dtype=q.dtype)\n"
+    text = text.replace("LAST", "d * s_qd").replace("def run(q, o):\n", "def run(q):\n" + other)
+    spec = derived(written(tmp_path, text)).launches[0]
+    assert [spec.signature[name] for name in ("s_ob", "s_oh", "s_od")] == ["i32", "i32", "constexpr"]
+
+
 ONE = """
 @triton.jit
 def k(x, n, BLOCK: tl.constexpr):

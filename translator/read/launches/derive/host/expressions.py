@@ -36,12 +36,14 @@ class TooLong(Exception):
 
 
 class HostExpressions:
-    """Evaluates expressions; `steps` and `depth` bound what is done, `ranks` are what is known of tensors by name."""
+    """Evaluates expressions; `steps` and `depth` bound what is done, `ranks` are what is known of tensors by name, `asked` the dimensions
+    that they need for what is passed."""
 
     program: Program
     steps: int
     depth: int
     ranks: Mapping[str, Rank]
+    asked: Mapping[str, int]
     history: Any  # of `host_run.History`
 
     def called(self, function: UserFunction, bound: dict[str, Any], name: str) -> Any:
@@ -66,6 +68,9 @@ class HostExpressions:
             if isinstance(found, Model) and (found.dims is None or found.at_least) and node.id in self.ranks:
                 found.with_rank(self.ranks[node.id].count)
                 found.at_least = not self.ranks[node.id].exact
+            elif isinstance(found, Model) and len(found.dims or ()) < self.asked.get(node.id, 0):
+                # What is launched asks more of it than it has: another branch of the host code made it.
+                found.dims, found.axes, found.at_least = [None] * self.asked[node.id], (), True
             return found
         if isinstance(node, ast.Attribute):
             if isinstance(node.value, ast.Name) and (kept := f"{node.value.id}.{node.attr}") in env:

@@ -20,7 +20,7 @@ from gluonize.read.launches.derive.host.expressions import HostExpressions, TooL
 from gluonize.read.launches.derive.host.history import History
 from gluonize.read.launches.derive.host.model import Descriptor, Dtype, Model, Saved, Shape, has_model
 from gluonize.read.launches.derive.host.parameters import annotated_type, is_tensor, may_be_none
-from gluonize.read.launches.derive.host.ranks import Rank, ranks_by_use, ranks_shown
+from gluonize.read.launches.derive.host.ranks import Rank, ranks_asked, ranks_by_use, ranks_shown
 from gluonize.read.launches.derive.host.sites import Site
 from gluonize.read.launches.derive.kernel.branches import inside, leaves, likely, raises, with_errors
 from gluonize.read.launches.derive.kernel.documented import documented_types
@@ -80,6 +80,11 @@ class HostRun(HostExpressions):
             if not (known := shown.get(name, Rank(0))).exact:
                 shown[name] = Rank(max(count, known.count))
         return shown
+
+    @functools.cached_property
+    def asked(self) -> dict[str, int]:
+        """The dimensions that what is passed needs tensors to have, by name: three for `x.stride(2)`."""
+        return ranks_asked(self.site.arguments.values()) if self.site is not None and not self.depth else {}
 
     def run(self) -> HostState | None:
         """The state at the launch; None when it is not reached."""
