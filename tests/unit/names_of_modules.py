@@ -37,6 +37,20 @@ EXACT: dict[str, dict[str, str]] = {
         f"{D}for n in range(4):\n    if n == 2:\n        break\n    D['a'] += n\nelse:\n    D['a'] = 0.0\n{G}"
     ),
     "loop variable": _gain("for V in (1.0, 12.0):\n    pass\nGAIN = tl.constexpr(V)"),
+    "another name of its own module": _late(
+        "import sys\ndef f():\n    m = sys.modules[__name__]\n    m.__class__ = type('M', (type(m),), {})\n    m.OTHER = 12.0\nf()"
+    ),
+    "importers that only read": {
+        "consts.py": "import triton\nL = [triton.Config({}, num_warps=w) for w in (2, 4)]\n",
+        "read.py": "from consts import L\nM = list(filter(None, L)) + [x for x in L]\n",
+        "helpers.py": HEAD
+        + "import triton, read\nfrom consts import L\n@triton.heuristics({'B': lambda a: 1})\n@triton.autotune(L, key=[])\n"
+        + "@triton.jit\ndef other(B: tl.constexpr):\n    pass\nGAIN = tl.constexpr(float(len(L)))\n" + ACT,
+        "kernel.py": KERNEL,
+    },
+    "what the installed Triton takes": _gain(
+        "import inspect\nP = inspect.signature(tl.dot).parameters\nGAIN = tl.constexpr(12.0 if 'input_precision' in P else 11.0)"
+    ),
     "item": _gain(f"{D}D['a'] = 12.0\n{G}"),
     "item of an item": _gain(f"D = {{'a': {{'b': 1.0}}}}\nD['a']['b'] = 12.0\nGAIN = tl.constexpr(D['a']['b'])"),
     "item of an item through a name": _gain(
@@ -141,6 +155,13 @@ OPEN: dict[str, dict[str, str]] = {
     "own module": _late("import sys\nsys.modules[__name__].GAIN = tl.constexpr(12.0)"),
     "own module by setattr": _late("import sys\nsetattr(sys.modules[__name__], 'GAIN', tl.constexpr(12.0))"),
     "own module's dict": _late("import sys\nsys.modules[__name__].__dict__['GAIN'] = tl.constexpr(12.0)"),
+    "own module under a name": _late("import sys\ndef f():\n    m = sys.modules[__name__]\n    m.GAIN = tl.constexpr(12.0)\nf()"),
+    "own module under a name by setattr": _late(
+        "import sys\nm = sys.modules[__name__]\ndef f(n):\n    setattr(m, n, tl.constexpr(12.0))\nf('GAIN')"
+    ),
+    "own module under a name handed on": _late(
+        "import sys\ndef g(m):\n    m.GAIN = tl.constexpr(12.0)\ndef f():\n    m = sys.modules[__name__]\n    g(m)\nf()"
+    ),
     "own module by name": _late("import helpers\nhelpers.GAIN = tl.constexpr(12.0)"),
     "global": _late("def f():\n    global GAIN\n    GAIN = tl.constexpr(12.0)\nf()"),
     "global before the constant": _gain("A = 11.0\ndef f():\n    global A\n    A = 12.0\nf()\nGAIN = tl.constexpr(A)"),
@@ -240,6 +261,18 @@ OPEN: dict[str, dict[str, str]] = {
     "other importer fills a table": {
         "consts.py": "D = {'a': 11.0}\n", "fill.py": "from consts import D\nD['a'] = 12.0\n",
         "helpers.py": HEAD + "import fill\nfrom consts import D\nGAIN = tl.constexpr(D['a'])\n" + ACT,
+        "kernel.py": KERNEL,
+    },
+    "importer changes what it goes through": {
+        "consts.py": "L = [[11.0]]\n",
+        "fill.py": "from consts import L\nfor row in L:\n    row[0] = 12.0\n",
+        "helpers.py": HEAD + "import fill\nfrom consts import L\nGAIN = tl.constexpr(L[0][0])\n" + ACT,
+        "kernel.py": KERNEL,
+    },
+    "importer changes what it filters": {
+        "consts.py": "L = [{'a': 11.0}]\n",
+        "fill.py": "from consts import L\nM = list(filter(lambda d: d.update(a=12.0), L))\n",
+        "helpers.py": HEAD + "import fill\nfrom consts import L\nGAIN = tl.constexpr(L[0]['a'])\n" + ACT,
         "kernel.py": KERNEL,
     },
     "importer calls what fills": {

@@ -250,14 +250,34 @@ def run(x, weight=None):
 
 
 @pytest.mark.parametrize(
-    "said, expected", [("of float32", "*fp32"), ("fp16 or bf16", "*bf16"), ("a gate, computed in float32", "*bf16")]
-)
+    "said, expected",
+    [("of float32", "*fp32"), ("fp16 or bf16", "*bf16"), ("a gate, computed in float32", "*bf16"),
+     ("[N, C]. x: [N] int32 rows", "*bf16")],
+)  # fmt: skip
 def test_the_docstring_of_a_host_function(tmp_path, said, expected):
     text = SUM.replace(
         "def inner(x, g):",
         'def inner(x: torch.Tensor, g: torch.Tensor):\n    """Adds.\n\n    g (torch.Tensor): SAID\n    """',
     )
     assert types(derive(tmp_path, text.replace("SAID", said)))["g"] == expected
+
+
+@pytest.mark.parametrize("passed", ["MOST", "-MOST", "MOST / 2"])
+def test_a_constant_of_the_file_that_is_one_of_two_floats(tmp_path, passed):
+    text = f"""
+from torch.cuda import get_device_name
+
+MOST = 224.0 if get_device_name() == "one" else torch.finfo(torch.float8_e4m3fn).max
+
+@triton.jit
+def k(x, low, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(x + i, tl.maximum(tl.load(x + i), low), mask=i < n)
+
+def run(x):
+    k[(1,)](x, {passed}, x.numel(), B=64)
+"""
+    assert derive(tmp_path, text).launches[0].signature["low"] == "fp32"
 
 
 def test_a_type_that_one_caller_shows_counts_more_than_likeness_to_another_tensor(tmp_path):

@@ -319,7 +319,7 @@ def test_launches_hold_the_sizes_and_the_grid_of_the_file(tmp_path, sizes):
     assert unknown.grid == () and unknown.values == ({"H": 8, "W": 6} if "8" in sizes else {}) | {"scale": 0.25}
 
 
-@pytest.mark.parametrize("host", [True, False])
+@pytest.mark.parametrize("host", ["K", "a.shape[1]", "a.size(-1)", ""])
 @pytest.mark.parametrize("bounds", ["0, K // BK", "0, tl.cdiv(K, BK)", "0, K, BK", "0, tiles"])
 def test_sizes_that_are_made_up_are_several_tiles(tmp_path, host, bounds):
     text = f"""
@@ -333,12 +333,12 @@ def k(a, b, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, BM: tl.constex
     tl.store(c + rm * N + rn, acc)
 """
     if host:
-        text += """
+        text += f"""
 
 def run(a, b):
-    M, K = a.shape
-    N = b.shape[1]
-    k[(M // 128, N // 128)](a, b, torch.empty((M, N), dtype=torch.float32), M, N, K, BM=128, BN=128, BK=128)
+    M, N = a.shape[0], b.shape[1]
+    {'K = a.shape[1]' if host == 'K' else ''}
+    k[(M // 128, N // 128)](a, b, torch.empty((M, N), dtype=torch.float32), M, N, {host}, BM=128, BN=128, BK=128)
 """
     constants = derived(written(tmp_path, text)).launches[0].constexprs
     assert constants["K"] >= 3 * constants["BK"] and constants["K"] % constants["BK"] == 0
@@ -362,3 +362,79 @@ def run(x):
     found = derived(written(tmp_path, text.replace("FLAG", "True")))
     assert any("line 17 is refused" in n and "missing is not defined (line 12)" in n for n in found.notes), found.notes
     assert not derived(written(tmp_path, text.replace("FLAG", "False"))).notes
+
+
+SHARED = """
+@triton.jit
+def k(x, g, part, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(part + i, tl.load(x + i).to(tl.float32) * tl.load(g + i).to(tl.float32), mask=i < n)
+
+
+@triton.jit
+def total(part, out, n, BLOCK: tl.constexpr):
+    acc = tl.zeros((BLOCK,), tl.float32)
+    for j in range(0, n, BLOCK):
+        i = j + tl.arange(0, BLOCK)
+        acc += tl.load(part + i, mask=i < n, other=0.0)
+    tl.store(out + tl.arange(0, BLOCK), acc)
+
+
+@triton.jit
+def scaled(y, levels, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(y + i) * tl.load(levels + i), mask=i < n)
+
+
+def forward(x, g, levels):
+    part = torch.empty(x.numel(), dtype=torch.float32)
+    out = torch.empty_like(g)
+    k[(x.numel() // 128,)](x, g, part, x.numel(), BLOCK=128)
+    total[(1,)](part, out, x.numel(), BLOCK=128)
+    return out
+
+
+def later(y, part):
+    scaled[(y.numel() // 128,)](y, part, y.numel(), BLOCK=128)
+"""
+
+
+def test_a_tensor_has_one_type_in_all_kernels_that_are_given_it(tmp_path):
+    path = written(tmp_path, SHARED)
+    types = {kernel: derived(path, kernel).launches[0].signature for kernel in ("k", "total", "scaled")}
+    assert types["k"]["g"] == "*bf16" and types["total"]["out"] == "*bf16"  # made like g, which k converts to fp32
+    assert types["scaled"]["levels"] == "*fp32"  # `part` is allocated so elsewhere in the file
+
+
+def test_a_function_knows_the_rank_of_what_it_is_called_with(tmp_path):
+    text = HEADS.replace("STRIDES", SIX).replace("PASSED", ASKED.format("q.stride(2), ", ", o.stride(2)"))
+    text = (
+        text.replace("LAST", "d * s_qd") + "\n\ndef outer(q, o):\n    n = q.shape[-1]\n    o.zero_()\n    run(q, o)\n"
+    )
+    (binding,) = derived(written(tmp_path, text)).bindings
+    assert binding.arguments["s_qh"].kind == "i32" and binding.caller  # and not 1, as of a matrix
+
+
+def test_a_tensor_that_another_branch_makes_has_the_dimensions_that_the_launch_asks_of_it(tmp_path):
+    text = HEADS.replace("STRIDES", SIX).replace("PASSED", ASKED.format("q.stride(2), ", ", o.stride(2)"))
+    other = "    if q.sum() > 0:\n        o = torch.empty((4, 16, 128), dtype=q.dtype)\n    else:\n        o = torch.empty(1, dtype=q.dtype)\n"
+    text = text.replace("LAST", "d * s_qd").replace("def run(q, o):\n", "def run(q):\n" + other)
+    spec = derived(written(tmp_path, text)).launches[0]
+    assert [spec.signature[name] for name in ("s_ob", "s_oh", "s_od")] == ["i32", "i32", "constexpr"]
+
+
+ONE = """
+@triton.jit
+def k(x, n, BLOCK: tl.constexpr):
+    tl.store(x + tl.arange(0, BLOCK), n)
+"""
+LAUNCHES = "def run(x):\n    k[(1,)](x, 5, BLOCK=64)\n"
+
+
+def test_a_kernel_of_the_same_name_in_another_file_is_another(tmp_path):
+    files = {"__init__.py": "", "one.py": HEAD + ONE, "two.py": HEAD + ONE + LAUNCHES}
+    files |= {"three.py": "from .two import k\n" + LAUNCHES, "four.py": "from .one import k\n" + LAUNCHES}
+    for name, text in files.items():
+        (tmp_path / "pkg").mkdir(exist_ok=True)
+        (tmp_path / "pkg" / name).write_text(text)
+    assert {b.path.rpartition("/")[2] for b in derived(tmp_path / "pkg" / "one.py").bindings} == {"four.py"}

@@ -42,6 +42,17 @@ BRANCH = HEAD + dedent("""
     """)
 
 
+TRIPS = HEAD + dedent("""
+    @triton.jit
+    def k(x_ptr, y_ptr, n, BLOCK: tl.constexpr, MORE: tl.constexpr):
+        offs = tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + offs, mask=offs < n)
+        for j in range(MORE // 2):
+            x += tl.load(y_ptr + offs, mask=offs < n)
+        tl.store(y_ptr + offs, x, mask=offs < n)
+    """)
+
+
 def copy(kind: str, block: int = 1024, warps: int = 4, **options):
     signature = {"x_ptr": f"*{kind}", "y_ptr": f"*{kind}", "n": "i32"}
     return launch("k", signature, {"BLOCK": block}, f"{kind}-{block}-{warps}", warps=warps, **options)
@@ -129,6 +140,21 @@ def test_a_branch_that_one_launch_takes_is_in_the_one_kernel(tmp_path):
 def test_a_branch_that_no_launch_takes_is_refused_by_name(tmp_path):
     text = translate(tmp_path, BRANCH, branch(False)).text
     assert "k: `DOUBLE` was in no translated launch (source.py:11)" in refusal(tmp_path, text, branch(True))
+
+
+def test_a_loop_that_has_no_trip_in_any_launch_is_refused_by_name(tmp_path):
+    def loop(more: int):
+        signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}
+        return launch("k", signature, {"BLOCK": 256, "MORE": more}, f"more-{more}")
+
+    text = translate(tmp_path, TRIPS, loop(0), loop(1)).text
+    assert compiled(tmp_path, text, loop(1)).metrics is not None
+    told = "k: `for j in range(MORE // 2)` has no trip in any translated launch (source.py:9)"
+    assert told in refusal(tmp_path, text, loop(2))
+    for launches in ((loop(0), loop(4)), (loop(4), loop(0))):
+        text = translate(tmp_path, TRIPS, *launches).text
+        assert kernels(text) == ["k", "_check_k"] and "no trip" not in text
+        assert compiled(tmp_path, text, loop(2)).metrics is not None
 
 
 def test_number_of_warps_is_asserted_where_there_are_layouts(tmp_path):

@@ -52,6 +52,14 @@ def test_wild_and_misaligned_pointers(memory: Memory):
         memory.load(lanes(memory.buffers[0], 0) + 2, None, None, "f32", (1,))
 
 
+def test_programs_of_a_grid_with_more_than_two_to_the_31(memory: Memory):
+    y = memory.buffers[1]
+    for number, value in ((5, 1), (2**32 + 5, 2)):
+        memory.program = number
+        memory.store(lanes(y, 0), np.array([value], np.float32), None, "f32")
+    assert y.racing[0]  # two programs, whose numbers are the same in 32 bits
+
+
 def test_one_access_may_reach_several_buffers(memory: Memory):
     x, y = memory.buffers
     memory.store(np.concatenate([lanes(x, 0), lanes(y, 7)]), np.array([3, 4], np.float32), None, "f32")

@@ -21,6 +21,7 @@ QUICK = (
     "submodule",
     "function reads early",
     "kernel that is launched elsewhere",
+    "another name of its own module",
 )
 
 

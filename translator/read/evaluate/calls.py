@@ -12,6 +12,7 @@ import enum
 import functools
 import importlib.metadata
 import importlib.util
+import inspect
 import itertools
 import math
 import operator
@@ -256,6 +257,8 @@ class Calls:
             asked = args[0] if args else kwargs.get("type", HostName("torch.float32"))
             if isinstance(asked, HostName) and (found := limits(function.dotted[6:], asked.torch_dtype)) is not None:
                 return found
+        if function.dotted == "inspect.signature" and len(args) == 1 and _is_tritons_function(args[0]):
+            return types.SimpleNamespace(parameters=dict(inspect.signature(args[0]).parameters))
         if function.dotted in PATHS and not kwargs and all(isinstance(arg, (str, FilePath)) for arg in args):
             return FilePath(*args)
         if function.dotted.startswith(_TRANSPARENT_HOST):
@@ -362,3 +365,9 @@ class Calls:
         if args == ["triton"]:
             return triton.__version__
         raise Undetermined(f"the installed version of {args[0]} is known only when the host program runs", place)
+
+
+def _is_tritons_function(value: Any) -> bool:
+    """Whether it is a function of the installed Triton, whose signature says what that version takes."""
+    home = getattr(value, "__module__", None) or ""
+    return isinstance(value, types.FunctionType) and home.partition(".")[0] == "triton"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -66,7 +66,7 @@ class Bindings:
 
 def index_bindings(body: list[ast.stmt], parameters: ast.arguments | None = None) -> Bindings:
     """The bindings of a module, class or function body; `parameters` of the function it belongs to come first."""
-    indexer = _Indexer()
+    indexer = _Indexer(names_of_own_module(body))
     if parameters is not None:
         indexer.parameters(parameters)
     indexer.body(body, ())
@@ -75,8 +75,9 @@ def index_bindings(body: list[ast.stmt], parameters: ast.arguments | None = None
 
 
 class _Indexer:
-    def __init__(self) -> None:
+    def __init__(self, own: frozenset[str]) -> None:
         self.out = Bindings()
+        self.own = own  # names that stand for the module itself
         self.count = 0
         self.scopes: list[ast.AST] = []  # functions and classes that stand in it
 
@@ -102,7 +103,7 @@ class _Indexer:
         self.out.positions[id(node)] = self.count
         for name in sorted(walrus_names(node)):
             self.add(name, "run", node, guards)
-        self.out.unknown += [(self.count, node, names) for names in names_by_text(node)]
+        self.out.unknown += [(self.count, node, names) for names in names_by_text(node, self.own)]
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             kind = "class" if isinstance(node, ast.ClassDef) else "def"
             if isinstance(node, ast.AsyncFunctionDef):
@@ -172,32 +173,50 @@ class _Indexer:
 
     def global_names(self) -> None:
         """Note what functions and classes in the body declare `global` or bind by text, in the order in which they stand there."""
-        for scope in filter(_declares, self.scopes):
+        for scope in self.scopes:
+            if not _declares(scope) and not any(isinstance(n, ast.Name) and n.id in self.own for n in ast.walk(scope)):
+                continue
+            own = self.own | names_of_own_module(_statements(scope))
             for inner in _statements(scope):
                 if isinstance(inner, ast.Global):
                     for name in inner.names:
                         self.out.changed_by_functions.setdefault(name, inner.lineno)
                 if not isinstance(scope, ast.FunctionDef) or scope.name not in ("__getattr__", "__dir__"):
-                    self.out.unknown_in_functions += [(inner, names) for names in names_by_text(inner)]
+                    self.out.unknown_in_functions += [(inner, names) for names in names_by_text(inner, own)]
 
 
-def names_by_text(node: ast.stmt) -> list[re.Pattern[str]]:
+def names_of_own_module(statements: Iterable[ast.stmt]) -> frozenset[str]:
+    """The names that are bound to the module itself, and to nothing else: `this = sys.modules[__name__]`."""
+    kinds: dict[str, set[bool]] = {}
+    for node in statements:
+        target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+        if isinstance(target, ast.Name) and isinstance(node, ast.Assign):
+            kinds.setdefault(target.id, set()).add(isinstance(node.value, ast.Subscript) and is_own_module(node.value))
+        elif not isinstance(node, (ast.If, ast.Try, ast.With, ast.FunctionDef, ast.ClassDef)):
+            for name in stored_names(node):
+                kinds.setdefault(name, set()).add(False)
+    return frozenset(name for name, found in kinds.items() if found == {True})
+
+
+def names_by_text(node: ast.stmt, own: frozenset[str] = frozenset()) -> list[re.Pattern[str]]:
     """Of the names of its module that a statement may bind by their text (`globals()[...] = `, `exec`), what matches them.
 
-    Statements inside of it are left out. Reading the names of a module is no such thing.
+    own: names that stand for the module itself. Statements inside of it are left out. Reading the names of a module is no such thing.
     """
     out: list[re.Pattern[str]] = []
     inside = own_expressions(node)
-    if not any(_names_its_module(found) for found in inside):
+    if not any(_names_its_module(found) or _is_one_of(found, own) for found in inside):
         return out
     owners = {id(child): parent for parent in inside for child in ast.iter_child_nodes(parent)}
     for found in inside:
-        if not is_own_module(found):
+        if not is_own_module(found) and not _is_one_of(found, own):
             if isinstance(found, ast.Call) and isinstance(found.func, ast.Name) and found.func.id in ("exec", "eval"):
                 if len(found.args) == 1 and not found.keywords:
                     out.append(re.compile(""))
             continue
         above = owners.get(id(found))
+        if isinstance(above, ast.Assign) and all(isinstance(t, ast.Name) and t.id in own for t in above.targets):
+            continue  # what is done with the name counts
         if isinstance(above, ast.Attribute):
             over = owners.get(id(above))
             if isinstance(above.ctx, ast.Store):
@@ -232,12 +251,19 @@ def names_by_text(node: ast.stmt) -> list[re.Pattern[str]]:
                 "dir",
                 "tuple",
                 "id",
+                "isinstance",
                 "print",
+                "repr",
+                "type",
             ):
                 out.append(re.compile(""))
         elif not isinstance(above, (ast.Compare, ast.For, ast.comprehension)):
             out.append(re.compile(""))
     return out
+
+
+def _is_one_of(node: ast.AST, names: frozenset[str]) -> bool:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names
 
 
 def _names_its_module(node: ast.AST) -> bool:

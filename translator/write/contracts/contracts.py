@@ -11,7 +11,7 @@ import ast
 import functools
 import json
 import os
-from collections.abc import Container, Sequence, Set
+from collections.abc import Callable, Container, Sequence, Set
 from dataclasses import dataclass, replace
 from types import ModuleType
 
@@ -19,6 +19,7 @@ import libcst as cst
 
 from gluonize.decide.layouts.size_range import Bound, SizeRange, in_words
 from gluonize.facts.function import FunctionFacts
+from gluonize.facts.loops.loop_range import loop_bounds, trips_of
 from gluonize.gluon.function import GluonFunction, layout_made, parsed
 from gluonize.gluon.names import spelled_apart
 from gluonize.gluon.walk import called, children, dotted, names, walk
@@ -37,6 +38,7 @@ from gluonize.write.contracts.configuration import (
 )
 
 _UNTRANSLATED = "was in no translated launch"
+_IDLE = "has no trip in any translated launch"
 # Layouts that fit one element type only, and those that fit one shape only.
 _MATRIX = frozenset(op.name for op in gluon.OPS if op.fits == "type")
 _SHAPED = _MATRIX | {op.name for op in gluon.OPS if op.fits == "shape"}
@@ -63,6 +65,32 @@ def untranslated(fn: JITFunction, node: ast.AST, condition: str) -> str:
     where = f"{os.path.basename(fn.file_name or '')}:{line}"
     what = " ".join(condition.split()) or "this code"
     return f"gl.static_assert(False, {quoted(f'{fn.__name__}: `{what}` {_UNTRANSLATED} ({where})')})"
+
+
+def idle_loop(facts: FunctionFacts, loop: ast.For, emit: Callable[[ast.expr], str]) -> list[str]:
+    """The statement that refuses trips of a loop which makes none by its compile-time bounds; none for any other loop."""
+    bounds = loop_bounds(facts, loop)
+    if bounds is None or trips_of(facts, *bounds) != 0:
+        return []
+    low, high, _ = bounds
+    if not any(isinstance(n, ast.Name) for bound in (low, high) if bound is not None for n in ast.walk(bound)):
+        return []  # it never makes one
+    first, last = "0" if low is None else _side(low, emit), _side(high, emit)
+    fn = facts.frame.fn
+    where = f"{os.path.basename(fn.file_name or '')}:{file_line(fn, loop.lineno)}"
+    message = quoted(f"{fn.__name__}: `{loop_text(facts, loop)}` {_IDLE} ({where})")
+    return [f"gl.static_assert({last} <= {first}, {message})"]
+
+
+def loop_text(facts: FunctionFacts, loop: ast.For) -> str:
+    """`for j in range(n)`, as the author wrote it."""
+    return f"for {facts.source.of(loop.target)} in {facts.source.of(loop.iter)}"
+
+
+def _side(node: ast.expr, emit: Callable[[ast.expr], str]) -> str:
+    """One side of a comparison."""
+    loose = isinstance(node, (ast.Compare, ast.BoolOp, ast.IfExp, ast.UnaryOp, ast.NamedExpr))
+    return f"({emit(node)})" if loose else emit(node)
 
 
 def missing_side(facts: FunctionFacts, owned: Container[ast.AST], s: ast.If) -> list[Edit]:
@@ -94,6 +122,17 @@ def is_untranslated(node: cst.CSTNode) -> bool:
         return False
     message = call.args[1].value
     return isinstance(message, cst.SimpleString) and _UNTRANSLATED in message.value
+
+
+def is_idle_loop(node: cst.CSTNode) -> bool:
+    """Whether the statement is what `idle_loop` wrote."""
+    call = (
+        node.body[0].value if isinstance(node, cst.SimpleStatementLine) and isinstance(node.body[0], cst.Expr) else None
+    )
+    if not isinstance(call, cst.Call) or dotted(call.func) != "gl.static_assert" or len(call.args) != 2:
+        return False
+    message = call.args[1].value
+    return isinstance(message, cst.SimpleString) and _IDLE in message.value
 
 
 def quoted(text: str) -> str:

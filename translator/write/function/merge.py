@@ -8,7 +8,7 @@ import libcst as cst
 
 from gluonize.gluon.function import GluonFunction, Statement, code, constant, first_after_gap, is_blank
 from gluonize.gluon.walk import called, dotted, mapped, same, walk
-from gluonize.write.contracts.contracts import is_untranslated
+from gluonize.write.contracts.contracts import is_idle_loop, is_untranslated
 
 _COMPOUND = (cst.If, cst.For, cst.While, cst.With)
 
@@ -78,6 +78,7 @@ def _in_place_of(s: Statement, new: Statement) -> Statement:
 
 def blocks(a: Sequence[Statement], b: Sequence[Statement]) -> list[Statement]:
     """What two blocks of statements are as one. Raises: _Differ."""
+    a, b = _kept(a, b), _kept(b, a)
     common = 0
     while common < min(len(a), len(b)) and not is_untranslated(a[common]) and not is_untranslated(b[common]):
         common += 1
@@ -92,6 +93,12 @@ def blocks(a: Sequence[Statement], b: Sequence[Statement]) -> list[Statement]:
     if rest_a or rest_b:
         raise _Differ
     return found
+
+
+def _kept(mine: Sequence[Statement], other: Sequence[Statement]) -> list[Statement]:
+    """The statements of one block without the refusals of trips that the other one makes."""
+    idle = [s for s in other if is_idle_loop(s)]
+    return [s for s in mine if not is_idle_loop(s) or any(same(s, t) for t in idle)]
 
 
 def _statements(s: Statement, t: Statement) -> Statement:

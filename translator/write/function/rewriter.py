@@ -441,10 +441,11 @@ class FunctionRewriter(Assignments):
         if isinstance(s, UnrolledLoop):
             return self.unrolled_loop(s)
         self.loops = (*self.loops, s)
-        self.block(s.body)
+        self.block(s.body, contracts.loop_text(self.facts, s))
         self.loops = self.loops[:-1]
         self.edits.replace(s.iter, calls.emit_iterator(self.writing, s.iter))
-        if lines := invariant.lines_before(self.hoisted, s):
+        guard = contracts.idle_loop(self.facts, s, self.emit)
+        if lines := [*guard, *invariant.lines_before(self.hoisted, s)]:
             at, indent = self.facts.source.offset(self.facts.source.first_line(s), 0), self.facts.source.indent(s)
             self.edits.append((at, at, "".join(f"{indent}{line}\n" for line in lines)))
 

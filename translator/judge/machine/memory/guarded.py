@@ -338,6 +338,8 @@ class Memory:
         view[index] = bits
         lanes = view[index].view(kind) != raw
         touched = buffer.granules(offset, size)
+        if self.program + 1 > np.iinfo(buffer.writer.dtype).max:  # a grid may have more programs than an axis has
+            buffer.writer = buffer.writer.astype(np.int64)
         buffer.writer[touched] = self.program + 1
         buffer.changed[touched] = True
         if other.any():

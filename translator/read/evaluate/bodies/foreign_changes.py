@@ -23,15 +23,20 @@ from gluonize.read.names.file_names import file_names
 from gluonize.read.names.scope import ProgramOfScope, Scope
 from gluonize.read.unresolved import Place
 from gluonize.triton_api.language import core
+from gluonize.triton_api.package import triton
 
 ANY = "*"
 _MAX_FILES = 400
+# Functions of Triton that keep what they are given as it is, and builtins that only go through the items of it.
+_KEEPING = frozenset(f"triton.{name}" for name in ("autotune", "heuristics", "jit", "Config", "runtime.Config"))
+_ITERATING = frozenset("dict enumerate filter iter list map reversed set zip".split())
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), core.dtype)
 
 
 @dataclass(frozen=True)
 class Change:
-    """kind: `set` binds the name; `store` sets a part of its object; `escape` hands the object to something; `call` calls it when the
-    file is imported."""
+    """kind: `set` binds the name; `store` sets a part of its object; `escape` hands the object to something, `items` only what it
+    holds; `call` calls it when the file is imported."""
 
     kind: str
     line: int
@@ -83,9 +88,9 @@ def changes_of_imported(tree: ast.Module, package: str) -> dict[str, tuple[Chang
                 add("call", node, node.func)
             if isinstance(node.func, ast.Attribute) and called not in READING_METHODS:
                 add("store", node, node.func.value)
-            if called not in READING_BUILTINS:
+            if called not in READING_BUILTINS and not _KEEPING.intersection(dotted(node.func)):
                 for given in [*node.args, *(k.value for k in node.keywords)]:
-                    add("escape", node, given)
+                    add("items" if called in _ITERATING else "escape", node, given)
         elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return, ast.NamedExpr)) and node.value is not None:
             add("escape", node, node.value)
         elif isinstance(node, (ast.List, ast.Tuple, ast.Dict)) and not isinstance(
@@ -94,11 +99,18 @@ def changes_of_imported(tree: ast.Module, package: str) -> dict[str, tuple[Chang
             for item in node.values if isinstance(node, ast.Dict) else node.elts:
                 add("escape", node, item)
         elif isinstance(node, (ast.For, ast.comprehension)):
-            add("escape", node.iter, node.iter)
+            add("items", node.iter, node.iter)
         elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             for decorator in node.decorator_list:
                 add("call", decorator, decorator)
     return {name: tuple(found) for name, found in out.items()}
+
+
+def _holds_containers(value: Any) -> bool:
+    """Whether something that an object holds may be changed; configurations of autotuning are left as they are."""
+    held = vars(value).values() if isinstance(value, types.SimpleNamespace) else value
+    items = [*held.keys(), *held.values()] if isinstance(held, dict) else [*held]
+    return any(not isinstance(item, (*_PLAIN, triton.Config)) for item in items)
 
 
 def _imported(tree: ast.Module, package: str) -> tuple[dict[str, list[str]], list[str]]:
@@ -128,7 +140,7 @@ def foreign_change(program: ProgramOfScope, scope: Scope, name: str, value: Any)
         return None
     kinds = {"set"}
     if isinstance(value, (*CONTAINERS, types.SimpleNamespace)):
-        kinds |= {"store", "escape"}
+        kinds |= {"store", "escape"} | ({"items"} if _holds_containers(value) else set())
     elif isinstance(value, (UserClass, type, core.constexpr)):
         kinds |= {"store"}
     whole = f"{scope.module}.{name}"

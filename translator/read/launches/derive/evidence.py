@@ -8,10 +8,12 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from gluonize.diagnostics import TranslationError
 from gluonize.read.evaluate.bodies.changes import decorator_name
 from gluonize.read.evaluate.host_objects import UserFunction
 from gluonize.read.evaluate.program import Program
-from gluonize.read.kernels.load import LoadedKernel
+from gluonize.read.kernels.listing import list_kernels
+from gluonize.read.kernels.load import LoadedKernel, load_kernel
 from gluonize.read.launches.derive.host.address_terms import Terms, address_terms
 from gluonize.read.launches.derive.host.callers import history_of
 from gluonize.read.launches.derive.host.configs import autotune_configs, covering_configs, heuristics
@@ -58,6 +60,21 @@ class Evidence:
     @functools.cached_property
     def _histories(self) -> dict[int, History]:
         return {}
+
+    @functools.cached_property
+    def others(self) -> tuple[Evidence, ...]:
+        """What is known of the first kernels of the file beside this one."""
+        found: list[Evidence] = []
+        for info in list_kernels(self.source, self.program.search_path):
+            if not info.is_kernel or info.name == self.name or len(found) == _OTHERS:
+                continue
+            try:
+                loaded = load_kernel(self.source, info.name, globals={}, search_path=self.program.search_path)
+            except TranslationError:
+                continue  # its own translation says why
+            if loaded.node is not None and loaded.program is not None and not loaded.fn.is_gluon():
+                found.append(gather_evidence(self.source, info.name, loaded, {}, fp8=self.fp8))
+        return tuple(found)
 
     @functools.cached_property
     def strides(self) -> dict[str, list[str]]:
@@ -179,6 +196,8 @@ class Evidence:
 
 # Every config is compiled twice and validated.
 _CONFIGS = 8
+# Kernels of one file that are asked for the types of tensors which they share.
+_OTHERS = 8
 
 
 def gather_evidence(

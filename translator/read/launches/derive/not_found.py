@@ -28,6 +28,8 @@ def not_found(evidence: Evidence, verdict: Verdict | None) -> Diagnostic:
             return Diagnostic("spec-not-found", what, *place, known.why or message, known.help)
     if "is not defined" in message:
         help = "no value of an argument helps: define the name in the file, or import it from a module that can be read"
+    elif "extra.hip.libdevice" in message:
+        help = "no value of an argument helps: Triton's device library for AMD GPUs does not have it"
     elif _GONE.search(message):
         help = "no value of an argument helps: this version of Triton does not have it"
     else:
@@ -39,7 +41,7 @@ def _plain(message: str) -> str:
     """The first line of what the front end says, without the name of Python's error around it."""
     first = message.strip().splitlines()[0] if message.strip() else ""
     found = _WRAPPED.match(first)
-    return found[2].replace("\\'", "'") if found else first
+    return found[2].replace("\\'", "'") if found else first.removeprefix("AttributeError: ")
 
 
 def _place(evidence: Evidence, verdict: Verdict | None) -> tuple[str, int, int] | None:

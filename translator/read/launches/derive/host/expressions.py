@@ -36,12 +36,14 @@ class TooLong(Exception):
 
 
 class HostExpressions:
-    """Evaluates expressions; `steps` and `depth` bound what is done, `ranks` are what is known of tensors by name."""
+    """Evaluates expressions; `steps` and `depth` bound what is done, `ranks` are what is known of tensors by name, `asked` the dimensions
+    that they need for what is passed."""
 
     program: Program
     steps: int
     depth: int
     ranks: Mapping[str, Rank]
+    asked: Mapping[str, int]
     history: Any  # of `host_run.History`
 
     def called(self, function: UserFunction, bound: dict[str, Any], name: str) -> Any:
@@ -63,9 +65,12 @@ class HostExpressions:
             return node.value
         if isinstance(node, ast.Name):
             found = env[node.id] if node.id in env else self.looked_up(node, scope)
-            if isinstance(found, Model) and found.dims is None and node.id in self.ranks:
+            if isinstance(found, Model) and (found.dims is None or found.at_least) and node.id in self.ranks:
                 found.with_rank(self.ranks[node.id].count)
                 found.at_least = not self.ranks[node.id].exact
+            elif isinstance(found, Model) and len(found.dims or ()) < self.asked.get(node.id, 0):
+                # What is launched asks more of it than it has: another branch of the host code made it.
+                found.dims, found.axes, found.at_least = [None] * self.asked[node.id], (), True
             return found
         if isinstance(node, ast.Attribute):
             if isinstance(node.value, ast.Name) and (kept := f"{node.value.id}.{node.attr}") in env:
@@ -87,6 +92,8 @@ class HostExpressions:
             if isinstance(node.op, ast.Not):
                 truth = self.truth(operand)
                 return Model(name) if truth is None else not truth
+            if isinstance(operand, Model) and operand.scalar == "float":
+                return Model(name, scalar="float", why=operand.why)
             return self.plain(ast.UnaryOp(node.op, ast.Constant(operand)), [operand], scope, node, name)
         if isinstance(node, ast.BoolOp):
             return self.logical(node, env, scope, name)
@@ -111,7 +118,21 @@ class HostExpressions:
         try:
             return scope.lookup(node.id)
         except (*NoValue, KeyError):
-            return Model(node.id)
+            return self.open_name(node.id, scope)
+
+    def open_name(self, name: str, scope: Scope | Frame) -> Model:
+        """A name whose value is not known: a floating-point number where each way to it in its module gives one."""
+        home: Any = scope
+        while (above := getattr(home, "parent", None) or getattr(home, "outer", None)) is not None:
+            home = above
+        made = home.bindings.by_name.get(name, ()) if isinstance(home, Scope) else ()
+        if len(made) != 1 or made[0].kind != "assign" or made[0].path or made[0].value is None:
+            return Model(name)
+        try:
+            floats = all(isinstance(self.program.evaluate(way, home), float) for way in _ways(made[0].value))
+        except NoValue:
+            return Model(name)
+        return Model(name, scalar="float" if floats else "", why=f"{name} in line {made[0].node.lineno}")
 
     def frame(self, env: dict[str, Any], scope: Scope | Frame) -> Frame:
         frame = Frame(scope, scope.path, scope.module, scope.qualname)
@@ -154,6 +175,8 @@ class HostExpressions:
                 return side.same("?")
         if isinstance(left, Method) or isinstance(right, Method) or isinstance(left, Shape):
             return Model("?")
+        if floats := [side for side in (left, right) if isinstance(side, Model) and side.scalar == "float"]:
+            return Model("?", scalar="float", why=floats[0].why)
         both = as_number(left), as_number(right)
         try:
             return self.program.evaluator.binary(node.op, *both, scope.place(node))
@@ -332,3 +355,8 @@ def _is_instance(args: list[Any], name: str) -> Any:
     if args[1] in (int, float, bool, str, tuple, list, dict):
         return isinstance(args[0], args[1])
     return Model(name)
+
+
+def _ways(node: ast.expr) -> list[ast.expr]:
+    """The values that an expression may have, by the branches of its conditional expressions."""
+    return [*_ways(node.body), *_ways(node.orelse)] if isinstance(node, ast.IfExp) else [node]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gluonize.read.launches.derive.host.address_terms import Terms
@@ -45,6 +45,16 @@ def ranks_by_use(arguments: Mapping[str, ast.expr], terms: Mapping[str, Terms]) 
             axes = [axis for name, axis in filter(None, asked) if name == tensor.id]
             out[tensor.id] = max([out.get(tensor.id, 0), *(axis + 2 for axis in axes)])
     return {name: count for name, count in out.items() if count}
+
+
+def ranks_asked(passed: Iterable[ast.expr]) -> dict[str, int]:
+    """The dimensions that tensors have at least for what is passed to be there, by name."""
+    out: dict[str, int] = {}
+    for value in passed:
+        for node in ast.walk(value):
+            if isinstance(node, ast.expr) and (found := _stride_asked(node)) is not None:
+                out[found[0]] = max(out.get(found[0], 0), found[1] + 1)
+    return out
 
 
 def _stride_asked(node: ast.expr) -> tuple[str, int] | None:

@@ -20,7 +20,7 @@ from gluonize.read.launches.derive.host.expressions import HostExpressions, TooL
 from gluonize.read.launches.derive.host.history import History
 from gluonize.read.launches.derive.host.model import Descriptor, Dtype, Model, Saved, Shape, has_model
 from gluonize.read.launches.derive.host.parameters import annotated_type, is_tensor, may_be_none
-from gluonize.read.launches.derive.host.ranks import Rank, ranks_by_use, ranks_shown
+from gluonize.read.launches.derive.host.ranks import Rank, ranks_asked, ranks_by_use, ranks_shown
 from gluonize.read.launches.derive.host.sites import Site
 from gluonize.read.launches.derive.kernel.branches import inside, leaves, likely, raises, with_errors
 from gluonize.read.launches.derive.kernel.documented import documented_types
@@ -52,7 +52,8 @@ class _Returned(Exception):
 
 @dataclass
 class HostRun(HostExpressions):
-    """One model run. `given` are values for parameters of the host function, instead of its defaults."""
+    """One model run. `given` are values for parameters of the host function, instead of its defaults, and for sizes of its tensors, by
+    the text that asks for them: `x.shape[1]`."""
 
     program: Program
     site: Site | None
@@ -80,6 +81,11 @@ class HostRun(HostExpressions):
                 shown[name] = Rank(max(count, known.count))
         return shown
 
+    @functools.cached_property
+    def asked(self) -> dict[str, int]:
+        """The dimensions that what is passed needs tensors to have, by name: three for `x.stride(2)`."""
+        return ranks_asked(self.site.arguments.values()) if self.site is not None and not self.depth else {}
+
     def run(self) -> HostState | None:
         """The state at the launch; None when it is not reached."""
         assert self.site is not None, "a run to a launch needs one"
@@ -92,6 +98,7 @@ class HostRun(HostExpressions):
                 env |= (bound := self.parameters(function, self.site.scopes[number]))
                 if not number:
                     self.tell(bound)
+                    self.resize(bound)
                     env |= bound
                 parameters |= bound
                 inner = self.site.functions[number + 1] if number + 1 < len(self.site.functions) else None
@@ -181,6 +188,15 @@ class HostRun(HostExpressions):
                 value = self.value(defaults[arg.arg], {}, scope)
                 out[arg.arg] = value if not has_model(value) else out[arg.arg]
         return out
+
+    def resize(self, bound: dict[str, Any]) -> None:
+        """Give tensors among the parameters the sizes that are given for `x.shape[1]` or `x.size(1)`."""
+        for text, size in self.given.items():
+            found = size_asked_for(ast.parse(text, mode="eval").body) if not text.isidentifier() else None
+            if found is not None and isinstance(model := bound.get(found[0]), Model):
+                name, index = found
+                model.is_tensor, model.at_least = True, model.at_least or model.dims is None
+                model.with_rank(index + 1 if index >= 0 else max(-index, 2 if model.dims is None else 0))[index] = size
 
     def tell(self, bound: dict[str, Any]) -> None:
         """Give parameters what callers pass: types, None, and tensors where the default is None."""
@@ -383,6 +399,21 @@ class HostRun(HostExpressions):
                 else []
             )
         return items if len(items) == count else [Model(_name_of(t)) for t in target.elts]
+
+
+def size_asked_for(node: ast.expr) -> tuple[str, int] | None:
+    """The name and the number of the dimension of `x.shape[1]` and `x.size(1)`; None of anything else."""
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
+        owner, index = node.value.value, node.slice
+    elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "size" and len(node.args) == 1:
+        owner, index = node.func.value, node.args[0]  # type: ignore[attr-defined]
+    else:
+        return None
+    try:
+        number = ast.literal_eval(index)
+    except ValueError:
+        return None
+    return (owner.id, number) if isinstance(owner, ast.Name) and type(number) is int else None
 
 
 def _held(node: ast.expr, env: dict[str, Any]) -> Any:

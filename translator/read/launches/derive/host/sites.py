@@ -18,9 +18,12 @@ from gluonize.read.launches.derive.host.launch_forms import LaunchForms
 from gluonize.read.launches.sites.passed import passed
 from gluonize.read.launches.sites.site import without_definitions
 from gluonize.read.names.scope import Scope
+from gluonize.read.unresolved import NoValue
 
 # What stands behind the name of a kernel where a file launches it, or hands it on.
 _BEHIND = ("[", ")", ",", ".run(", "}", "\n", '"')
+
+_IMPORTS = 20  # files through which a name is followed
 
 
 @dataclass(frozen=True)
@@ -58,18 +61,44 @@ class Site:
 def find_sites(program: Program, home: Scope, kernel: ast.FunctionDef) -> list[Site]:
     """The launches of a kernel in its file; where there are none, in the other files of its package."""
     called = names_of(kernel, home)
-
-    def launches(module: Scope) -> Iterator[Site]:
-        return _sites_in(module, kernel, LaunchForms(called, module.body).launch)
-
-    return list(launches(home)) or [s for module in _others(program, home, called, _BEHIND) for s in launches(module)]
+    own = list(_sites_in(home, kernel, LaunchForms(called, home.body).launch))
+    others = _others(program, home, called, _BEHIND) if not own else ()
+    return own or [site for module in others for site in _launches(module, home, kernel, called)]
 
 
 def find_every_site(program: Program, home: Scope, kernel: ast.FunctionDef) -> Iterator[Site]:
     """The launches of a kernel in its file, then those in the other files of its package."""
     called = names_of(kernel, home)
     for module in (home, *_others(program, home, called, _BEHIND)):
-        yield from _sites_in(module, kernel, LaunchForms(called, module.body).launch)
+        yield from _launches(module, home, kernel, called)
+
+
+def _launches(module: Scope, home: Scope, kernel: ast.FunctionDef, called: tuple[str, ...]) -> Iterator[Site]:
+    """The launches of a kernel in one module. called: the names that the kernel has in its own."""
+    names = tuple(name for name in called if module is home or not _means_another(module, name, home))
+    if names:
+        yield from _sites_in(module, kernel, LaunchForms(names, module.body).launch)
+
+
+def _means_another(module: Scope, name: str, home: Scope) -> bool:
+    """Whether a name of a module is a function that another file than the kernel's defines."""
+    scope = module
+    for _ in range(_IMPORTS):
+        bindings = scope.bindings.by_name.get(name)
+        if not bindings or bindings[-1].kind != "from":
+            return bool(bindings) and bindings[-1].kind in ("def", "class") and not _same_file(scope, home)
+        try:
+            found = scope.program.import_module(scope.program.absolute_name(bindings[-1].node, scope))
+        except NoValue:
+            return False
+        if not isinstance(found, Scope) or found is scope:
+            return False
+        name, scope = bindings[-1].alias.name, found  # type: ignore[union-attr]
+    return False
+
+
+def _same_file(one: Scope, other: Scope) -> bool:
+    return os.path.realpath(one.path) == os.path.realpath(other.path)
 
 
 def find_calls(program: Program, home: Scope, function: ast.FunctionDef) -> Iterator[Site]:

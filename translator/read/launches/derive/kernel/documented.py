@@ -30,6 +30,7 @@ _TYPES = {
 }
 _WORD = re.compile("|".join(rf"\b(?P<{name}>{pattern})\b" for name, pattern in _TYPES.items()))
 _CONVERTED = re.compile(r"\b(to|in|as|into|with|via|using|accumulat\w+)\s+(?:\w+\.)?$")
+_NEXT = re.compile(r"(?<=[\s.;(])((?:[A-Za-z_]\w*\s*[/,]\s*)*[A-Za-z_]\w*)\s*:\s")
 _ENTRY = re.compile(r"^\s*(?::param\s+|[-*]\s+)?`{0,2}([A-Za-z_]\w*)`{0,2}\s*(?:\(([^)]*)\))?\s*(?::|--?\s)(.*)$")
 
 
@@ -58,6 +59,24 @@ def _docstring_entries(text: str, names: set[str]) -> dict[str, str]:
             name = ""
         elif name:
             out[name] += f" {line.strip()}"
+    return _apart(out, names)
+
+
+def _apart(said: dict[str, str], names: set[str]) -> dict[str, str]:
+    """Words about several parameters in one line, each with its own: `x: [N, C]. index, mask: [N] int32`."""
+    out: dict[str, str] = {}
+    for name, words in said.items():
+        first, *rest = _NEXT.split(words)
+        parts = [([name], first)]
+        for listed, more in zip(rest[::2], rest[1::2]):
+            found = re.split(r"\s*[/,]\s*", listed)
+            if set(found) <= names:
+                parts.append((found, more))
+            else:
+                parts[-1] = parts[-1][0], f"{parts[-1][1]} {listed}: {more}"
+        for found, more in parts:
+            for one in found:
+                out.setdefault(one, more)
     return out
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from gluonize.read.launches.derive.evidence import Evidence
 from gluonize.read.launches.derive.host.model import Model
+from gluonize.read.launches.derive.host.run import size_asked_for
 from gluonize.read.launches.derive.proposal.guess import Guess, Proposal
 from gluonize.read.launches.derive.proposal.other_heuristics import heuristic_choices
 from gluonize.read.launches.derive.proposal.propose import Proposer
@@ -57,12 +58,17 @@ def _with_trips(evidence: Evidence, proposer: Proposer, config: Any) -> Proposer
     """The proposer with larger sizes in the place of made-up ones with which a loop would not run."""
     longer = longer_sizes(evidence, proposer.proposal(config))
     passed = proposer.site.arguments if proposer.site is not None else {}
-    host = {passed[n].id: g.value for n, g in longer.items() if isinstance(passed.get(n), ast.Name)}
+    host = {ast.unparse(passed[n]): g.value for n, g in longer.items() if n in passed and _is_size(passed[n])}
     if host:
         proposer = Proposer(evidence, proposer.site, {**proposer.names, **host})
         longer = longer_sizes(evidence, proposer.proposal(config))
     proposer.larger = {n: g for n, g in longer.items() if n not in passed}
     return proposer
+
+
+def _is_size(passed: ast.expr) -> bool:
+    """Whether what a launch passes is a name of the host function, or one size of a tensor that it names."""
+    return isinstance(passed, ast.Name) or size_asked_for(passed) is not None
 
 
 def _lacking(evidence: Evidence, proposers: list[Proposer]) -> Iterator[Proposer]:

@@ -18,17 +18,17 @@ from gluonize.read.launches.derive.host.model import (
     Model,
     has_model,
     rests_on_made_up_sizes,
-    tensor_of,
 )
 from gluonize.read.launches.derive.host.parameters import none_by_default
 from gluonize.read.launches.derive.host.run import HostRun, HostState
 from gluonize.read.launches.derive.host.sites import Site
-from gluonize.read.launches.derive.kernel.element_types import Element, copied_from, element_of
+from gluonize.read.launches.derive.kernel.element_types import copied_from
 from gluonize.read.launches.derive.kernel.roles import is_pointer
 from gluonize.read.launches.derive.proposal.described_tensors import described, with_sizes
 from gluonize.read.launches.derive.proposal.guess import Guess, Proposal, has_form
 from gluonize.read.launches.derive.proposal.known_values import known_values
 from gluonize.read.launches.derive.proposal.parameter_hints import annotated, type_hint, unspecialized
+from gluonize.read.launches.derive.proposal.tensor_types import is_weak, own_element, roots, shared_element, state_at
 from gluonize.read.launches.derive.proposal.values import constant_by_comparison, constant_by_use, number_by_use
 from gluonize.read.launches.derive.supposed import other_sizes
 from gluonize.read.spec.launch import AMD_OPTIONS, type_problem
@@ -60,13 +60,7 @@ class Proposer:
         self.where = f"the launch at {site.place(evidence.loaded.path)}" if site is not None else ""
 
     def run(self, site: Site, names: dict[str, Any]) -> HostState | None:
-        evidence = self.evidence
-        tuned = {name for config in evidence.configs for name in config.kwargs}
-        by_default = {n for n, p in evidence.parameters.items() if p.has_default}
-        return HostRun(
-            evidence.program, site, evidence.uses.pointers, dict(names), history=evidence.history(site), terms=evidence.terms,
-            left_out=frozenset(tuned | by_default | evidence.heuristics.keys()),
-        ).run()  # fmt: skip
+        return state_at(self.evidence, site, names)
 
     def is_made_up(self, name: str) -> bool:
         """Whether the number that the launch passes rests on a size that nothing says."""
@@ -200,7 +194,8 @@ class Proposer:
                 return Guess.pointer(element, f"{self.where}: {shown}", value.root().confidence)
             return Guess("*", why=value.root().name)  # its type is found with those of the same tensor
         if value.scalar == "float":
-            return Guess("fp32", why=f"{self.where}: the host's annotation", confidence="read", number=1.0)
+            said = value.why or "the host's annotation"
+            return Guess("fp32", why=f"{self.where}: {said}", confidence="read", number=1.0)
         if value.number is None or number_by_use(name, self.evidence).kind == "fp32":
             return None
         return Guess.integer(value.number, why, "computed")
@@ -237,18 +232,21 @@ class Proposer:
         for name, guess in found.items():
             if guess.kind == "*":
                 groups.setdefault(guess.why, []).append(name)
-        given = {root: found[name].kind[1:] for name, root in self.roots().items() if self.is_given(name, found)}
+        given = {root: found[name].kind[1:] for name, root in roots(self.state).items() if self.is_given(name, found)}
         sources = {root: self.copied_from(names) for root, names in groups.items()}
         for root, names in sorted(groups.items(), key=lambda item: bool(sources[item[0]])):
             if root in given:
                 found |= {n: Guess.pointer(given[root], "the same tensor's type is set", "computed") for n in names}
                 continue
-            source = sources[root]
+            element, source = own_element(self.evidence, names, self.state), sources[root]
+            if self.site is not None and (source or is_weak(element)):
+                if (shared := shared_element(self.evidence, self.site, root)) is not None:
+                    found |= {n: Guess.pointer(shared.kind, shared.why, shared.confidence) for n in names}
+                    continue
             if source and len(kind := found[source].kind) > 1 and kind.startswith("*"):
                 why = f"what is stored is made of {source} without a conversion"
                 found |= {n: replace(Guess.pointer(kind[1:], why, "use"), stored=True) for n in names}
                 continue
-            element = self.element(names)
             for name in names:
                 guess = Guess.pointer(element.kind, element.why, element.confidence)
                 found[name] = replace(guess, stored=element.stored)
@@ -256,28 +254,6 @@ class Proposer:
     def copied_from(self, names: list[str]) -> str:
         """The pointer whose type `names` have because values are copied, unless the source names one."""
         return "" if any(n in self.evidence.documented for n in names) else copied_from(names, self.evidence.uses)
-
-    def element(self, names: list[str]) -> Element:
-        """The type of pointers that share one: the source's own words for one of them, else what is done with their values."""
-        said = next((n for n in names if n in self.evidence.documented), None)
-        if said is not None:
-            return Element(self.evidence.documented[said], f"what the source says of {said}", "use")
-        evidence, like = self.evidence, self.made_like(names)
-        return element_of(
-            names,
-            evidence.uses,
-            evidence.converts,
-            fp8=evidence.fp8 if evidence.is_fp8 else "",
-            quantized=evidence.is_quantized,
-            like=like,
-        )
-
-    def made_like(self, names: list[str]) -> str:
-        """The tensor of the host that `names` have their type from, where none of them is that tensor."""
-        given = self.state.arguments if self.state is not None else {}
-        models = [model for n in names if (model := tensor_of(given.get(n))) is not None]
-        roots = {model.root().name for model in models if model.root() is not model}
-        return roots.pop() if len(models) == len(roots) * len(names) and len(roots) == 1 else ""
 
     def torch_types(self, found: dict[str, Guess]) -> None:
         """`OUT=y.dtype` at the launch: the type that the tensor has among the arguments."""
@@ -295,15 +271,6 @@ class Proposer:
     def is_cast_to(self, name: str) -> bool:
         """Whether the kernel uses an argument as a type, which torch's are not to Triton."""
         return self.evidence.uses.arguments[name].any("dtype")
-
-    def roots(self) -> dict[str, str]:
-        """For every argument that is a tensor at the launch, the name of the tensor that it has its type from."""
-        arguments = self.state.arguments if self.state is not None else {}
-        return {
-            n: model.root().name
-            for n, value in arguments.items()
-            if (model := tensor_of(value)) is not None and not model.shown()[0]
-        }
 
     def is_given(self, name: str, found: dict[str, Guess]) -> bool:
         return found[name].confidence == "given" and found[name].kind.startswith("*")

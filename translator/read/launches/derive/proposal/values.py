@@ -72,7 +72,7 @@ def constant_by_comparison(name: str, evidence: Evidence) -> Guess | None:
     if use.texts:
         return Guess.constant(use.texts[0], f"it is compared with {', '.join(map(repr, use.texts))}", "use")
     numbers = [number for number in use.equal if number > 1]
-    if numbers and not use.any("tile") and not is_flag(name):
+    if numbers and not use.any("tile"):
         return Guess.constant(numbers[0], f"it is compared with {', '.join(map(str, use.equal))}", "use")
     return None
 
@@ -81,8 +81,12 @@ def number_by_use(name: str, evidence: Evidence) -> Guess:
     """An argument of the launch that is no pointer and no constant."""
     use, plain = evidence.uses.arguments[name], name.lower()
     counted = use.any("offset", "stride", "bound", "integer", "shift", "bits", "tile")
-    if not counted and (
-        is_float(name) or use.any("float", "cast:fp32", "cast:other", "with-loads") and size_role(name) is None
+    # What is compared may be counted, or a probability: `keep = random > p` beside `1 / (1 - p)`.
+    floating = any(type(n) is float for n in use.numbers) or is_float(name) and use.any("float")
+    if (
+        floating
+        or not counted
+        and (is_float(name) or use.any("float", "cast:fp32", "cast:other", "with-loads") and size_role(name) is None)
     ):
         return Guess(
             "fp32",
