@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gluonize.judge.prove import global_ops, integer_ops, loop_proofs, opaque_ops, shape_ops, slot_ops, sum_ops
+from gluonize.judge.prove import loop_proofs
 from gluonize.judge.prove.access_proofs import misplaced
 from gluonize.judge.prove.first_difference import Difference, difference
+from gluonize.judge.prove.ops import integers, memory, opaque, shapes, shared, sums
 from gluonize.judge.prove.proof_values import Hazard, NeedCase, NeedConstant, NotProved, StoresTo, Tensor
 from gluonize.judge.prove.stated_bounds import Contract, bounds_of, ranges_of
 from gluonize.judge.prove.summed import in_any_order
@@ -23,9 +24,8 @@ from gluonize.judge.prove.terms import Term, Terms, bits, is_integer
 from gluonize.trace.model.module import Module
 from gluonize.trace.model.op import Op
 
-assert (
-    global_ops and integer_ops and loop_proofs and opaque_ops and shape_ops and slot_ops and sum_ops
-)  # they fill the table of operations
+# They fill the table of operations.
+assert integers and loop_proofs and memory and opaque and shapes and shared and sums
 
 PROVED, REORDERED, REFUTED, NOT = "proved", "proved up to the order of sums", "refuted", "not proved"
 MOST_CASES = 32
