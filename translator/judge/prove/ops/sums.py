@@ -33,7 +33,7 @@ def over_axis(m: Machine, x: Tensor, axis: int, rest: list[Term]) -> Term:
     t, n = m.terms, x.shape[axis]
     along = t.fresh("idxf", "int", 0, n - 1)
     at = [*rest[:axis], t.integer_of(along) if n > 1 else t.integer(0), *rest[axis:]]
-    body = moved(t, argument(t, x), x.shape, at)
+    body = moved(t, m.applied(x), x.shape, at)
     return t.lam(body, [along if n > 1 else None])
 
 
