@@ -55,11 +55,19 @@ SWAPPED = (
 
 @dataclass(frozen=True)
 class Fault:
-    """line: of the module, from 1. what: in words."""
+    """line: of the module, from 1. what: in words. lines: of the whole module without the fault; new: the line with it, None where it is left
+    out."""
 
     line: int
     what: str
-    text: str
+    lines: list[str]
+    new: str | None
+
+    @property
+    def text(self) -> str:
+        """The module with the fault."""
+        new = [] if self.new is None else [self.new]
+        return "\n".join([*self.lines[: self.line - 1], *new, *self.lines[self.line :]]) + "\n"
 
 
 def faults(text: str) -> Iterator[Fault]:
@@ -68,8 +76,7 @@ def faults(text: str) -> Iterator[Fault]:
     kinds = _kinds(lines)
 
     def made(number: int, new: str | None, what: str) -> Fault:
-        changed = [*lines[:number], *([] if new is None else [new]), *lines[number + 1 :]]
-        return Fault(number + 1, what, "\n".join(changed) + "\n")
+        return Fault(number + 1, what, lines, new)
 
     for number, line in enumerate(lines):
         body = line.strip()

@@ -15,6 +15,7 @@ from gluonize.judge.prove.both_sides import NOT, PROVED, REFUTED, prove
 from gluonize.judge.prove.stated_bounds import contract_of, ranges_of, read_contract
 from gluonize.judge.prove.terms import Terms
 from gluonize.read.spec.launch import read_launches
+from gluonize.judge.verdict.proof import BRIEFLY
 from gluonize.rules.targets import target as target_row
 from gluonize.trace.model.parse import parse_module
 
@@ -42,6 +43,7 @@ def pair(fixture: str, launch: int, target: str):
         ("matmul", "gfx950"),
         ("descriptor_matmul", "gfx1250"),
         ("flash_attention", "gfx950"),
+        ("chunked_scan", "gfx942"),
     ],
 )
 def test_goldens_are_proved(fixture, target):
@@ -104,6 +106,13 @@ def test_overflow_is_not_taken_to_be_absent():
     assert prove(first, second).word == NOT
     known = contract_of(["a, b >= 0", "a + 1 <= 2**31 - 1", "b + 1 <= 2**31 - 1"], {})
     assert prove(first, second, known).word == PROVED
+
+
+def test_a_proof_ends_after_as_many_steps_as_it_may_take():
+    source, text, contract = pair("softmax", 0, "gfx942")
+    verdict = prove(source, parse_module(text), contract, 50)
+    assert verdict.word == NOT and "50 steps" in verdict.why
+    assert prove(source, parse_module(text), contract, BRIEFLY).word == PROVED
 
 
 def test_contract_bounds():

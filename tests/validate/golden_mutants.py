@@ -1,4 +1,4 @@
-"""Mutants of the goldens: every one that changes behaviour has to be found by the reference machine, at the right line.
+"""Mutants of the goldens: every one that changes behaviour has to be found by the reference machine, at the right line, and may not be proved.
 
     python tests/validate/golden_mutants.py                          # all of them: about half an hour on two cores
     python tests/validate/golden_mutants.py --fixtures matmul scan --targets gfx950 -j 2
@@ -35,6 +35,7 @@ from mutants import Mutant, mutants, reachable  # noqa: E402
 from gluonize.diagnostics import TranslationError  # noqa: E402
 from gluonize.judge.lower.children.worker import WorkerPool  # noqa: E402
 from gluonize.read.spec.launch import read_launches  # noqa: E402
+from gluonize.judge.verdict.proof import BRIEFLY, proved  # noqa: E402
 from gluonize.judge.verdict.result import ValidationResult  # noqa: E402
 from gluonize.judge.verdict.run import validate_pair  # noqa: E402
 from gluonize.judge.machine.stages import Stage, source_stage, translated_stage  # noqa: E402
@@ -52,7 +53,8 @@ ACCESS = re.compile(
 
 @dataclass(frozen=True)
 class Outcome:
-    """`status`: found, survives, same (TTGIR), refused (does not compile), misplaced (found, at a line that says nothing)."""
+    """`status`: found, survives, same (TTGIR), refused (does not compile), misplaced (found, at a line that says nothing), proved (to compute
+    the same, though it was found that it does not)."""
 
     fixture: str
     target: str
@@ -196,6 +198,8 @@ def _run(mutant: Mutant, fixture: str, target: str, file: Path, good: str, origi
         )
         status, detail = _judge(mutant, result, file)
         if status != "survives":
+            if proved(left, right, spec, target, BRIEFLY).holds:
+                status = "proved"
             break
     return Outcome(
         fixture, target, mutant.what, mutant.category, mutant.line, mutant.before, status, detail, mutant.function
@@ -287,7 +291,7 @@ def _one_by_one(pool: WorkerPool, job: tuple) -> list[Outcome]:
 
 @dataclass(frozen=True)
 class Score:
-    """What a run says. `share` is found / (found + surviving without excuse)."""
+    """What a run says. `share` is found / (found + surviving without excuse). proved: those that are wrong and that the prover holds to be right."""
 
     found: int
     share: float
@@ -295,6 +299,7 @@ class Score:
     misplaced: tuple[Outcome, ...]
     stale: tuple[Survivor, ...]
     excused: int
+    proved: tuple[Outcome, ...] = ()
 
 
 def score(outcomes: list[Outcome], survivors: list[Survivor], complete: bool) -> Score:
@@ -305,7 +310,8 @@ def score(outcomes: list[Outcome], survivors: list[Survivor], complete: bool) ->
     stale = [s for s in survivors if complete and not any(s.excuses(o) for o in lost)]
     misplaced = tuple(o for o in found if o.status == "misplaced")
     share = len(found) / max(1, len(found) + len(unexcused))
-    return Score(len(found), share, unexcused, misplaced, tuple(stale), len(lost) - len(unexcused))
+    proved = tuple(o for o in outcomes if o.status == "proved")
+    return Score(len(found), share, unexcused, misplaced, tuple(stale), len(lost) - len(unexcused), proved)
 
 
 def fingerprint(fixture: str, target: str) -> str:
@@ -351,7 +357,7 @@ def run_again(known: dict[tuple[str, str], list[Outcome]], workers: int) -> list
 def table(outcomes: list[Outcome]) -> str:
     """Counts per category and status."""
     count = Counter((o.category, o.status) for o in outcomes)
-    statuses = ("found", "misplaced", "survives", "same", "refused")
+    statuses = ("found", "misplaced", "survives", "same", "refused", "proved")
     lines = [f"{'':12s}" + "".join(f"{s:>11s}" for s in statuses)]
     for category in sorted({c for c, _ in count}):
         lines.append(f"{category:12s}" + "".join(f"{count[category, s]:11d}" for s in statuses))
@@ -396,12 +402,14 @@ def main() -> int:
     print("\n" + table(outcomes))
     for o in result.unexcused:
         print(f"survives: {o.fixture}/{o.target}:{o.line}: {o.what}: {o.before}\n    {o.detail}")
-    for o in result.misplaced:
-        print(f"at the wrong line: {o.fixture}/{o.target}:{o.line}: {o.what}: {o.before}\n    {o.detail}")
+    for o in (*result.misplaced, *result.proved):
+        print(
+            f"{'wrong, but proved' if o.status == 'proved' else 'at the wrong line'}: {o.fixture}/{o.target}:{o.line}: {o.what}: {o.before}\n    {o.detail}"
+        )
     for entry in result.stale:
         print(f"stale entry of survivors.toml: {entry}")
     print(f"{result.found} found, {result.excused} excused, {len(result.unexcused)} not: {100 * result.share:.2f} %")
-    return int(result.share < 0.98 or bool(result.stale))
+    return int(result.share < 0.98 or bool(result.stale or result.proved))
 
 
 if __name__ == "__main__":

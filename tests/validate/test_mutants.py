@@ -65,8 +65,9 @@ def test_mutants_of_the_goldens_are_found():
     result = score(outcomes, listed(), complete=SAMPLE == 1)
     lost = "".join(
         f"\n{o.fixture}/{o.target}:{o.line}: {o.what}: {o.before}: {o.detail}"
-        for o in (*result.unexcused, *result.misplaced)
+        for o in (*result.unexcused, *result.misplaced, *result.proved)
     )
+    assert not result.proved, lost
     assert not result.stale, f"entries of survivors.toml that excuse nothing: {result.stale}"
     assert result.share >= 0.98, f"{table(outcomes)}{lost}\nfind them, or list them in survivors.toml with the reason"
     assert len(result.misplaced) <= 0.02 * result.found, lost
@@ -84,6 +85,12 @@ def test_a_survivor_counts_unless_it_is_listed():
     assert score([FOUND, LOST], [], True).share == 0.5
     assert score([FOUND, LOST], [EXCUSE], True).share == 1.0
     assert score([FOUND, replace(LOST, target="gfx942")], [EXCUSE], False).share == 0.5
+
+
+def test_what_is_wrong_and_proved_is_told():
+    assert (
+        score([FOUND, replace(FOUND, status="proved")], [], True).proved and not score([FOUND, LOST], [], True).proved
+    )
 
 
 def test_an_entry_that_excuses_nothing_is_stale():

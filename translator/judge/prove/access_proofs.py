@@ -245,11 +245,13 @@ def opened(t: Terms, offset: Term, near: Sequence[Term], known: Mapping[Term, tu
             again = t.integer_of(x)
             if x.op in ("uwrap", "wrap") and x.data == 32:
                 inner = x.args[0]
-                # Equal modulo 2**32 to a number that fits; or not negative, and no greater than one that fits.
+                # Equal modulo 2**32 to a number that fits; or not negative, and no greater than one that fits: of an unsigned number 2**31
+                # greater at most.
+                most = 1 << 31 if x.op == "uwrap" else 0
                 if inner in whole:
                     again = whole[inner]
                 elif t.within(inner.poly, known)[0] >= 0 and any(
-                    t.within(t.add(number, inner, -1).poly, known)[0] >= 0 for number in near
+                    t.within(t.add(number, inner, -1).poly, known)[0] >= -most for number in near
                 ):
                     again = inner
             product = t.multiply(product, again)

@@ -12,20 +12,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gluonize.judge.prove import global_ops, integer_ops, loop_proofs, opaque_ops, shape_ops, slot_ops, sum_ops
+from gluonize.judge.prove import loop_proofs
 from gluonize.judge.prove.access_proofs import misplaced
 from gluonize.judge.prove.first_difference import Difference, difference
+from gluonize.judge.prove.ops import integers, memory, opaque, shapes, shared, sums
 from gluonize.judge.prove.proof_values import Hazard, NeedCase, NeedConstant, NotProved, StoresTo, Tensor
+from gluonize.judge.prove.small_values import apart
 from gluonize.judge.prove.stated_bounds import Contract, bounds_of, ranges_of
 from gluonize.judge.prove.summed import in_any_order
 from gluonize.judge.prove.symbolic_program import Machine
+from gluonize.judge.prove.term import TooMuch
 from gluonize.judge.prove.terms import Term, Terms, bits, is_integer
 from gluonize.trace.model.module import Module
 from gluonize.trace.model.op import Op
 
-assert (
-    global_ops and integer_ops and loop_proofs and opaque_ops and shape_ops and slot_ops and sum_ops
-)  # they fill the table of operations
+# They fill the table of operations.
+assert integers and loop_proofs and memory and opaque and shapes and shared and sums
 
 PROVED, REORDERED, REFUTED, NOT = "proved", "proved up to the order of sums", "refuted", "not proved"
 MOST_CASES = 32
@@ -34,7 +36,8 @@ MOST_CASES = 32
 @dataclass(frozen=True)
 class Verdict:
     """word: one of the four. why: what is wrong or not known, "" of what is proved. first, second: the operations of both sides at which that
-    shows. cases: into how many the proof was split; seconds: of processor time."""
+    shows. cases: into how many the proof was split; seconds: of processor time. values: of integer arguments at which what could not be
+    equated differs, the smallest first; of a proof without a limit alone."""
 
     word: str
     why: str = ""
@@ -43,19 +46,23 @@ class Verdict:
     cases: int = 1
     seconds: float = 0.0
     assumed: tuple[str, ...] = field(default=())
+    values: tuple[dict[str, int], ...] = field(default=(), hash=False)
 
     @property
     def holds(self) -> bool:
         return self.word in (PROVED, REORDERED)
 
 
-def prove(source: Module, output: Module, contract: Contract = Contract()) -> Verdict:
-    """What is known of `output` computing what `source` computes, for every launch that the contract admits."""
+def prove(source: Module, output: Module, contract: Contract = Contract(), most: int | None = None) -> Verdict:
+    """What is known of `output` computing what `source` computes, for every launch that the contract admits. most: terms that may be asked for
+    before it is given up, which is the same on every machine; None: without end."""
     begin = time.process_time()
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, 20_000))
     try:
-        verdict = _prove(source, output, contract)
+        verdict = _prove(source, output, contract, most)
+    except TooMuch:
+        verdict = Verdict(NOT, f"it takes more than {most:,} steps")
     except RecursionError:
         verdict = Verdict(NOT, "its terms are too deep")
     finally:
@@ -63,7 +70,7 @@ def prove(source: Module, output: Module, contract: Contract = Contract()) -> Ve
     return Verdict(**{**vars(verdict), "seconds": time.process_time() - begin})
 
 
-def _prove(source: Module, output: Module, contract: Contract) -> Verdict:
+def _prove(source: Module, output: Module, contract: Contract, most: int | None) -> Verdict:
     for module, side in ((source, "the source"), (output, "the kernel")):
         if module.clusters > 1:
             return Verdict(NOT, f"{side} runs as a cluster of workgroups")
@@ -75,7 +82,7 @@ def _prove(source: Module, output: Module, contract: Contract) -> Verdict:
         if done + len(cases) > MOST_CASES:
             return Verdict(NOT, "too many cases", cases=done)
         case = cases.pop()
-        attempt = _Attempt(source, output, contract, case)
+        attempt = _Attempt(source, output, contract, case, most)
         try:
             found = attempt.run()
         except NeedCase as need:
@@ -93,7 +100,8 @@ def _prove(source: Module, output: Module, contract: Contract) -> Verdict:
         reordered |= attempt.reordered
         assumed |= attempt.assumed
         if found is not None:
-            return Verdict(NOT, found.why, found.first, found.second, cases=done)
+            values = attempt.apart(found) if most is None else ()
+            return Verdict(NOT, found.why, found.first, found.second, cases=done, values=values)
     return Verdict(REORDERED if reordered else PROVED, cases=done, assumed=tuple(assumed))
 
 
@@ -108,9 +116,10 @@ class _Sided(Exception):
 class _Attempt:
     """One case of a proof. case: remainders of numbers of iterations, by what they are printed as."""
 
-    def __init__(self, source: Module, output: Module, contract: Contract, case: dict):
+    def __init__(self, source: Module, output: Module, contract: Contract, case: dict, most: int | None):
         self.modules, self.contract, self.case = (source, output), contract, case
         self.terms = Terms()
+        self.terms.left = -1 if most is None else most
         self.machines: list[Machine] = []
         self.assumed: dict[str, None] = {}
         self.reordered = False
@@ -148,6 +157,12 @@ class _Attempt:
             return found
         self.assumed |= {f"no tile of {name} begins before it": None for name in self.machines[1].given.values()}
         return misplaced(t, *self.machines, self.assumed, facts)
+
+    def apart(self, found: Difference) -> tuple[dict[str, int], ...]:
+        """Small values of arguments at which what could not be equated differs."""
+        attributes = zip(self._names(0), self.modules[0].entry.argument_attributes)
+        multiples = {name: step for name, a in attributes if type(step := a.get("tt.divisibility")) is int}
+        return next(filter(None, (tuple(apart(a, b, multiples)) for a, b in found.pairs)), ())
 
     def _difference(self, effects: list[list[Term]]) -> Difference | None:
         """The first difference; None where the effects are the same, if need be with sums in another order."""

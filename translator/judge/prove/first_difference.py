@@ -11,11 +11,13 @@ from gluonize.trace.model.op import Op
 
 @dataclass(frozen=True)
 class Difference:
-    """What could not be equated: why, and the operations of both sides that it shows at, None where a side has none."""
+    """What could not be equated: why, and the operations of both sides that it shows at, None where a side has none. pairs: the
+    terms of both that differ, each pair within the one before it."""
 
     why: str
     first: Op | None
     second: Op | None
+    pairs: tuple[tuple[Term, Term], ...] = ()
 
 
 def difference(source: Sequence[Term], other: Sequence[Term]) -> Difference | None:
@@ -32,7 +34,7 @@ def difference(source: Sequence[Term], other: Sequence[Term]) -> Difference | No
 
 def _within(a: Term, b: Term) -> Difference:
     """The innermost pair of terms that differ, where all that is around them is the same."""
-    last = (a, b)
+    last, every = (a, b), [(a, b)]
     while True:
         made = _op_of(a, 0), _op_of(b, 1)
         if made[0] is not None and made[1] is not None:
@@ -46,8 +48,9 @@ def _within(a: Term, b: Term) -> Difference:
         if not pairs:
             break
         a, b = pairs[0]
+        every.append((a, b))
     x, y = last
-    return Difference(f"{said(a)} and {said(b)} are not known to be the same", _op_of(x, 0), _op_of(y, 1))
+    return Difference(f"{said(a)} and {said(b)} are not known to be the same", _op_of(x, 0), _op_of(y, 1), tuple(every))
 
 
 def _op_of(term: Term, side: int) -> Op | None:

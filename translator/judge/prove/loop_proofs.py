@@ -64,6 +64,22 @@ def trip_count(m: Machine, low: Term, high: Term, step: Term) -> Term:
     return t.larger(t.div(t.add(t.add(span, step), t.integer(-1)), step), t.integer(0))
 
 
+def of_count(m: Machine, k: Term, trips: Term) -> list[tuple[dict, int]]:
+    """What an iteration, or the number behind the last one, is at most beside what the number of iterations is computed from: of a / c + n
+    iterations c * (k - n) is at most a."""
+    t, out = m.terms, []
+    for monomial, n in trips.poly.items():
+        if n == 1 and len(monomial) == 1 and monomial[0].op == "div":
+            whole, by = monomial[0].args
+            rest = t.poly({x: f for x, f in trips.poly.items() if x != monomial})
+            if whole.low >= 0 and by.constant is not None and by.constant > 0 and rest.constant is not None:
+                more = t.add(t.scaled(k, by.constant), whole, -1)
+                constant = more.poly.get((), 0)
+                known = {x: f for x, f in more.poly.items() if x}
+                out.append((known, by.constant * rest.constant - constant))
+    return out
+
+
 def _attempt(m: Machine, op: Op, env: dict[str, Any], known: Knowledge) -> list[Any]:
     t, header = m.terms, op.for_loop
     if header.unsigned:
@@ -84,6 +100,7 @@ def _attempt(m: Machine, op: Op, env: dict[str, Any], known: Knowledge) -> list[
         t.exact[index] = (low.low, high.high - 1)
     if step.low > 0 and index.free:
         t.bounds.append((dict(index.poly), max(high.high - 1 + step.high, low.high)))
+    t.bounds += of_count(m, k, trips)
 
     def body(turn_env: dict[str, Any]) -> list[Any]:
         turn_env[header.variable] = Tensor(

@@ -25,7 +25,7 @@ UNKNOWN = "?"  # what is reached through a pointer that is no argument
 MOST_STEPS = 200_000
 MOST_PATHS = 64
 MOST_CALLS = 16  # of functions in each other
-BIG = 2_000  # nodes of a term that a shape change copies
+BIG = 500  # nodes of a term that are copied where it is taken at other indices
 
 
 @dataclass
@@ -200,19 +200,17 @@ class Machine:
         made = t.fresh("unset", element)
         return t.integer_of(made) if is_integer(element) else made
 
-    def shared_term(self, change, x: Tensor, shape: tuple[int, ...]) -> Term:
-        """A tensor in another shape; a big one as a function that is applied, so that it is not copied for each index."""
+    def applied(self, x: Tensor) -> Term:
+        """The term of a tensor; of a big one as a function that is applied, so that it is not copied for each index that it is taken at."""
         t = self.terms
-        if larger_than(x.term, BIG):
-            at = [t.fresh("idxf", "int", 0, n - 1) for n in x.shape]
-            function = t.node("tensor", x.shape, (t.lam(
-                t.substitute(argument(t, x), {symbol_of(t.index(d, n)): t.integer_of(a) for d, (n, a) in enumerate(zip(x.shape, at)) if n > 1}),
-                [a if n > 1 else None for a, n in zip(at, x.shape)],
-            ),), "lam")  # fmt: skip
-            made = t.node("at", x.shape, (function, *(t.index(d, n) for d, n in enumerate(x.shape))), x.element)
-            term = t.integer_of(made) if is_integer(x.element) else made
-            return change(t, term, x.shape, shape)
-        return change(t, x.term, x.shape, shape)
+        if not larger_than(x.term, BIG):
+            return argument(t, x)
+        at = [t.fresh("idxf", "int", 0, n - 1) for n in x.shape]
+        by = {symbol_of(t.index(d, n)): t.integer_of(a) for d, (n, a) in enumerate(zip(x.shape, at)) if n > 1}
+        body = t.lam(t.substitute(argument(t, x), by), [a if n > 1 else None for a, n in zip(at, x.shape)])
+        function = t.node("tensor", x.shape, (body,), "lam")
+        made = t.node("at", x.shape, (function, *(t.index(d, n) for d, n in enumerate(x.shape))), x.element)
+        return t.integer_of(made) if is_integer(x.element) else made
 
     # --- versions of memory
 
@@ -277,11 +275,11 @@ def zero(t: Terms, element: str) -> Term:
 
 
 def larger_than(term: Term, most: int) -> bool:
-    """Whether a term has more than `most` nodes."""
+    """Whether a term has more than `most` nodes, those of functions that are applied left out."""
     seen, todo = {term}, [term]
     while todo:
         for x in todo.pop().args:
-            if x not in seen:
+            if x not in seen and x.op != "tensor":
                 seen.add(x)
                 todo.append(x)
         if len(seen) > most:

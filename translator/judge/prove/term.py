@@ -44,6 +44,10 @@ class Term:
         return self.poly.get((), 0)
 
 
+class TooMuch(Exception):
+    """More terms are made than a proof was allowed."""
+
+
 def bits(element: str) -> int:
     """The width of an integer type."""
     return int(element[1:])

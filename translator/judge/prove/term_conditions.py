@@ -239,7 +239,9 @@ class Conditions(Numbers):
         )
 
     def store(self, data: tuple, pointer: Term, mask: Term, value: Term) -> Term:
-        """A store to all indices of a shape: data is (name, shape, element, bytes, what else is said)."""
+        """A store to all indices of a shape, of what is known where its mask holds: data is (name, shape, element, bytes, what else is said)."""
+        conditions = list(mask.args) if mask.op == "and" else [] if mask is self.true else [mask]
+        pointer, value = self.assuming(pointer, conditions), self.assuming(value, conditions)
         return self.node("store", data, (self.address(pointer, data[3]), mask, value), "effect")
 
     def assuming(self, term: Term, conditions: Sequence[Term]) -> Term:

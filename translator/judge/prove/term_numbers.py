@@ -6,13 +6,16 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gluonize.judge.prove.term import BOUND, INFINITE, SYMBOLS, Monomial, Term, bits
+from gluonize.judge.prove.term import BOUND, INFINITE, SYMBOLS, Monomial, Term, TooMuch, bits
 
 
 class Numbers:
-    """All terms of one proof, of both sides. residues: of atoms, (modulus, remainder), as far as a case of the proof has them."""
+    """All terms of one proof, of both sides. residues: of atoms, (modulus, remainder), as far as a case of the proof has them. left: how many
+    terms may still be asked for, negative where there is no limit: a measure of time that is the same on every machine.
+    """
 
     def __init__(self):
+        self.left = -1
         self._known: dict[tuple, Term] = {}
         self._polynomials: dict[frozenset, Term] = {}
         self.residues: dict[Term, tuple[int, int]] = {}
@@ -30,6 +33,9 @@ class Numbers:
         self, op: str, data: Any, args: Iterable[Term], element: str, low: int | None = None, high: int | None = None
     ) -> Term:
         """The term, made if it is new; low, high: the interval of an integer atom where it is known better than by its type."""
+        self.left -= 1
+        if not self.left:
+            raise TooMuch
         args = tuple(args)
         key = (op, data, args, element)
         term = self._known.get(key)
@@ -81,6 +87,9 @@ class Numbers:
 
     def poly(self, given: Mapping[Monomial, int]) -> Term:
         """A polynomial; factors that are 0 have been left out."""
+        self.left -= 1
+        if not self.left:
+            raise TooMuch
         key = frozenset(given.items())
         known = self._polynomials.get(key)
         if known is not None:
@@ -112,8 +121,9 @@ class Numbers:
     def _interval(self, poly: Mapping[Monomial, int]) -> tuple[int, int]:
         low, high = self.within(poly, {})
         for known, most in self.bounds:
-            if high > most and any(m in poly for m in known if m):
+            if (high > most or -low > most) and any(m in poly for m in known if m):
                 high = min(high, most + self._excess(poly, known))
+                low = max(low, -most - self._excess({m: -n for m, n in poly.items()}, known))
         return low, high
 
     def _excess(self, poly: Mapping[Monomial, int], known: Mapping[Monomial, int]) -> int:

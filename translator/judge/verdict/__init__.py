@@ -12,10 +12,10 @@ __all__ = ["validate_launch"]
 
 
 def validate_launch(
-    source, output, spec, target, search_path=(), import_hosts=False, inputs=None, variants=True, most=None
+    source, output, spec, target, search_path=(), import_hosts=False, inputs=None, variants=True, most=None, prove=False
 ) -> dict:
-    """Compile and validate one launch, in a worker process: `gluonize.judge.verdict.run.validate_job` with arguments."""
+    """Compile and validate one launch, with `prove` prove it too, in a worker process: `gluonize.judge.verdict.run.validate_job` with arguments."""
     from gluonize.judge.verdict.run import validate_job
 
     job = {"source": source, "output": output, "launch": spec, "target": target, "inputs": inputs, "variants": variants}
-    return validate_job(job | {"most": most, "search_path": search_path, "import_hosts": import_hosts})
+    return validate_job(job | {"most": most, "prove": prove, "search_path": search_path, "import_hosts": import_hosts})

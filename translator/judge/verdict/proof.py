@@ -1,40 +1,47 @@
-"""A launch of a kernel and of its source, given to the prover: their modules, and what the header of the file states."""
+"""A launch of a kernel and of its source, given to the prover: their modules, and what the header of the file states.
+
+{"status": "proved", "kernel": "matmul_kernel", "reason": "", "source": None, "output": None, "assumed": [...], ...}
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-from gluonize.judge.machine.stages import source_stage, translated_stage
-from gluonize.judge.prove.both_sides import Verdict, prove
+from gluonize.judge.machine.stages import Stage
+from gluonize.judge.prove.both_sides import NOT, Verdict, prove
 from gluonize.judge.prove.stated_bounds import read_contract
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.rules.targets import target as target_row
 from gluonize.trace.model.op import Op
 from gluonize.trace.model.parse import parse_module
 
+# Terms beside a validation: about two seconds. A launch of most kernels takes less than a tenth of that.
+BRIEFLY = 120_000
 
-def prove_launch(
-    source: str,
-    output: str,
-    spec: LaunchSpec,
-    target: str,
-    search_path: tuple[str, ...] = (),
-    import_hosts: bool = False,
-) -> dict:
-    """What is known of `output` computing what `source` computes, in a worker process. Raises: TranslationError."""
-    left = source_stage(source, spec, target, tuple(search_path), import_hosts)
-    right = translated_stage(output, spec, target, tuple(search_path), import_hosts)
-    with open(output, encoding="utf-8") as file:
+
+def proof_beside(source: Stage, translated: Stage, spec: LaunchSpec, target: str) -> dict:
+    """What is known of a launch that is being validated, of both its stages: in `BRIEFLY` steps, or `not proved`."""
+    try:
+        verdict = proved(source, translated, spec, target, BRIEFLY)
+    except Exception as error:  # whatever goes wrong here says nothing of the kernel, nor of its validation
+        verdict = Verdict(NOT, f"a bug in gluonize while proving: {type(error).__name__}: {error}")
+    return as_json(verdict, spec)
+
+
+def proved(left: Stage, right: Stage, spec: LaunchSpec, target: str, most: int | None) -> Verdict:
+    """What the prover says of both stages under what the header states, in so many steps at most."""
+    with open(right.file, encoding="utf-8") as file:
         stated = read_contract(file.read(), spec.kernel, spec.constexprs)
     contract = replace(stated, copies_end=target_row(target).copies_end_with_program)
-    return as_json(prove(parse_module(left.text, left.file), parse_module(right.text, right.file), contract))
+    return prove(parse_module(left.text, left.file), parse_module(right.text, right.file), contract, most)
 
 
-def as_json(verdict: Verdict) -> dict:
+def as_json(verdict: Verdict, spec: LaunchSpec) -> dict:
     """A verdict as a command prints and writes it."""
     return {
         "status": verdict.word,
+        "kernel": spec.kernel,
         "reason": verdict.why,
         "source": _place(verdict.first),
         "output": _place(verdict.second),
@@ -51,4 +58,4 @@ def _place(op: Op | None) -> dict[str, Any] | None:
     return {"op": op.name, "file": place.file, "line": place.line, "column": place.column, "name": place.name}
 
 
-__all__ = ["as_json", "prove_launch"]
+__all__ = ["BRIEFLY", "as_json", "proof_beside", "proved"]

@@ -275,7 +275,7 @@ def validate_job(job: dict, observe: Observer | None = None) -> dict:
 
     `job`: source (path or module), output (the Gluon file), target, launch (a launch as JSON or a LaunchSpec), search_path,
     import_hosts, variants, most (of them), inputs (a file with `make_inputs`), output_launch (where the translation is launched with other options than its
-    source). -> the JSON form of the result; `status` is `skipped` when a side does not compile.
+    source), prove (whether it is proved too, in `proof`). -> the JSON form of the result; `status` is `skipped` when a side does not compile.
     """
     from gluonize.diagnostics import TranslationError
     from gluonize.judge.machine.stages import source_stage, translated_stage
@@ -317,6 +317,10 @@ def validate_job(job: dict, observe: Observer | None = None) -> dict:
         shared=translated.shared,
     )
     answer = result.as_json()
+    if job.get("prove"):
+        from gluonize.judge.verdict.proof import proof_beside
+
+        answer["proof"] = proof_beside(source, translated, spec, job["target"])
     answer["seconds"] = round(time.perf_counter() - started, 4)
     return answer
 

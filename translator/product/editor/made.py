@@ -38,6 +38,7 @@ class Made:
     refusal: str = ""
     findings: list[Annotation] = field(default_factory=list)
     validated: list[Annotation] = field(default_factory=list)
+    judged: dict[str, str] = field(default_factory=dict)  # in a word what was found of each launch, by its id
 
     @property
     def there(self) -> bool:

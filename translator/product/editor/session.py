@@ -176,15 +176,16 @@ class Session:
             ask(self.work, one)
 
     def _state(self, made: Made, answer: Any) -> None:
-        made.validated = []
+        made.validated, made.judged = [], {}
         state, made.findings = (None, []) if refusal_of(answer) else answer
         self.told()
         if state is not None and self.settings.validate:
             self._ask(made, "validate", self._validated, self.work.validate, state)
 
     def _validated(self, made: Made, answer: Any) -> None:
-        made.validated = [] if refusal_of(answer) else answer
+        made.validated, made.judged = ([], {}) if refusal_of(answer) else answer
         self.told()
+        self.news()
 
     def _figures(self, made: Made, answer: Any) -> None:
         made.figures = () if refusal_of(answer) else answer

@@ -24,6 +24,7 @@ from gluonize.product.project.checks.findings import of_launches, of_state
 from gluonize.product.project.checks.validation import TRANSLATE, validate_file
 from gluonize.product.project.files.planned import ProjectFile
 from gluonize.product.project.output.provenance import without_line
+from gluonize.product.project.output.verdict import proof_word
 from gluonize.product.report.checks import Sources, check
 from gluonize.product.review.annotations import Annotation, errors
 from gluonize.request import TranslateRequest
@@ -129,16 +130,17 @@ class Work:
             )
         return without_line(result.text).replace("\r\n", "\n")
 
-    def validate(self, state: FileState) -> list[Annotation]:
-        """What running a file on its launches finds against it."""
+    def validate(self, state: FileState) -> tuple[list[Annotation], dict[str, str]]:
+        """What running a file on its launches, and proving them, finds against it; and in a word what it finds of each launch, by its id."""
         if state.state not in RUNNABLE:
-            return []
+            return [], {}
         try:
             request_of(state.file)
             launches = validate_file(state.file, self.pools["checks"], self.cache)
         except TranslationError as error:
-            return errors(error.diagnostics)
-        return errors(of_launches(state, launches))
+            return errors(error.diagnostics), {}
+        said = {x.spec.id: " and ".join(filter(None, (x.found["status"], proof_word([x.found])))) for x in launches}
+        return errors(of_launches(state, launches)), {id: words.replace("_", " ") for id, words in said.items()}
 
     def figures(self, file: ProjectFile) -> tuple[Figures, ...]:
         """Every launch of a file beside Triton's own compile. Raises: TranslationError when its source is refused."""

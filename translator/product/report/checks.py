@@ -62,7 +62,11 @@ def check(
             what = f"{spec.kernel} on {given.target}"
             ours = pool.submit(LOWER, draft, *shared, stages, what=what)
             theirs = pool.submit(LOWER, given.source, *shared, what=what)
-            ran = pool.submit(VALIDATE, given.source, draft, *shared, what=f"validating {what}") if validate else None
+            ran = (
+                pool.submit(VALIDATE, given.source, draft, *shared, prove=True, what=f"validating {what}")
+                if validate
+                else None
+            )
             pending.append((spec, ours, theirs, ran))
         return tuple(_collected(*job) for job in pending)
 

@@ -34,7 +34,7 @@ def check(
         typer.Option(
             "--validated",
             metavar="LEVEL",
-            help="Fail for files that were validated less than this: none, partly or fully.",
+            help="Fail for files that were validated less than this: none, partly, fully, or proved.",
         ),
     ] = "none",
     validate: Annotated[

@@ -145,7 +145,11 @@ def _validated(
 
 
 def _less_validated(output: str, asked: str) -> Diagnostic:
-    message = f"it was validated less than {asked}" if asked == "fully" else "it was not validated"
+    messages = {
+        "fully": "it was validated less than fully",
+        "proved": "it is not proved to compute what its source computes",
+    }
+    message = messages.get(asked, "it was not validated")
     why = "its header says how far it was, and an edited file was not validated as it is"
     help = "gluonize translate validates again; a launch that takes the branch that did not run may be missing"
     return Diagnostic("validated-less", message, output, why=why, help=help)

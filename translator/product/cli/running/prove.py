@@ -18,7 +18,7 @@ from gluonize.read.files.source_names import check_source, source_folders
 from gluonize.read.spec.selected import select_launches
 from gluonize.rules.targets import parse_targets
 
-PROVE = "gluonize.judge.verdict.proof:prove_launch"
+PROVE = "gluonize.judge.verdict.witness:prove_launch"
 STYLES = {"proved": "green", "proved up to the order of sums": "green", "refuted": "red"}
 
 

@@ -9,7 +9,7 @@ from gluonize.judge.machine.coverage import Coverage
 from gluonize.judge.verdict.result import RACE
 from gluonize.product.cli.translate.guess_table import correction_line, missing_lines
 from gluonize.product.project.launches.judge import HostLaunch
-from gluonize.product.project.output.verdict import united_coverage
+from gluonize.product.project.output.verdict import proof_word, united_coverage
 from gluonize.product.project.translate.run import CheckedLaunch, FileReport, mismatch_text
 
 GOOD, OPEN, WRONG = "✓", "!", "✗"
@@ -66,8 +66,11 @@ def verdict_of(launches: Sequence[CheckedLaunch]) -> tuple[str, str]:
         return GOOD, "translated"
     if kinds != {"validated"}:
         return OPEN, "not validated"
-    coverage = united_coverage(found)
-    return (OPEN, "validated in part") if coverage is not None and coverage.gaps() else (GOOD, "validated")
+    coverage, proved = united_coverage(found), proof_word(found)
+    word = "validated in part" if coverage is not None and coverage.gaps() else "validated"
+    if any(x.get("proof", {}).get("status") == "refuted" for x in found):
+        return OPEN, f"{word}, but refuted"
+    return (GOOD if proved or word == "validated" else OPEN), f"{word}{', ' if proved else ''}{proved}"
 
 
 def speed_of(launches: Iterable[CheckedLaunch]) -> str:
@@ -86,7 +89,9 @@ def attention_lines(report: FileReport) -> Iterator[str]:
     for kernel, own in launches_by_kernel(report).items():
         said = [validation_line(x.validation, together) for x in own if x.status == "translated"]
         said = [line.partition(", with made-up values")[0] for line in said]
-        for line in dict.fromkeys(line for line in said if line not in ("validated", "skipped")):
+        for line in dict.fromkeys(
+            line for line in said if line.partition(", proved")[0] not in ("validated", "skipped")
+        ):
             yield f"{kernel}: {line}"
     yield from missing_lines(checked.outcome for checked in report.launches)
     worse = {}
@@ -160,4 +165,15 @@ def validation_line(found: dict, together: Coverage | None = None) -> str:
         own = Coverage.of_json(found["coverage"])
         word = (own.with_others(together) if together is not None else own).verdict()
     made_up = ", ".join(f"{name} = {value}" for name, value in found.get("made_up", {}).items())
-    return f"{word}, with made-up values: {made_up}" if made_up else word
+    word = f"{word}, with made-up values: {made_up}" if made_up else word
+    return f"{word}{proof_words(found.get('proof', {}))}"
+
+
+def proof_words(proof: dict) -> str:
+    """What a proof adds to a validation: `, proved if the tensor described by a_ptr lies within its storage`; "" where it found nothing."""
+    if proof.get("status") == "refuted":
+        return f", but refuted: {proof['reason']}"
+    if not proof_word([{"proof": proof}]):
+        return ""
+    assumed = proof["assumed"]
+    return f", {proof['status']}{' if ' if assumed else ''}{' and '.join(assumed)}"

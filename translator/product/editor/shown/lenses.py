@@ -37,7 +37,8 @@ def _of_translation(made: Made, text: str) -> Iterator[Lens]:
         return
     for one in made.figures:
         line = places.get(one.kernel) or next((n for name, n in places.items() if one.kernel in name and n), None)
-        yield line or 1, f"{one.launch} on {made.file.target}: {figures_text(one)}"
+        judged = f"; {word}" if (word := made.judged.get(one.launch)) else ""
+        yield line or 1, f"{one.launch} on {made.file.target}: {figures_text(one)}{judged}"
 
 
 def _of_source(made: Made, text: str) -> Iterator[Lens]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gluonize.diagnostics import Diagnostic
 from gluonize.product.project.checks.check import FileState
 from gluonize.product.project.checks.validation import ValidatedLaunch
-from gluonize.product.project.output.verdict import level_of, united_coverage
+from gluonize.product.project.output.verdict import level_of, proof_word, united_coverage
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,10 @@ class CheckedFile:
 
     @property
     def level(self) -> str:
-        """How far the file was validated: now, else by its header; an edited text was not."""
+        """How far the file was validated or proved: now, else by its header; an edited text was not."""
         if self.launches is not None:
+            if proof_word([launch.found for launch in self.launches]):
+                return "proved"
             coverage = united_coverage([launch.found for launch in self.launches])
             return "none" if coverage is None else "partly" if coverage.gaps() else "fully"
         if self.state.edited or self.state.state not in ("current", "outdated"):
@@ -31,5 +33,8 @@ class CheckedFile:
 
     @property
     def wrong(self) -> bool:
-        """Whether a launch was run and is not right, or could not be run."""
-        return bool(self.refused) or any(x.found["status"] != "validated" for x in self.launches or ())
+        """Whether a launch was run and is not right, is refuted, or could not be run."""
+        return bool(self.refused) or any(
+            x.found["status"] != "validated" or x.found.get("proof", {}).get("status") == "refuted"
+            for x in self.launches or ()
+        )

@@ -32,10 +32,10 @@ class ValidatedLaunch:
 
 
 def validate_recorded(*arguments) -> tuple[dict, Reads]:
-    """`validate_launch`, and the files that both sides were read from; runs in a child."""
+    """`validate_launch` with a proof, and the files that both sides were read from; runs in a child."""
     from gluonize.judge.verdict import validate_launch
 
-    return recorded(lambda: validate_launch(*arguments))
+    return recorded(lambda: validate_launch(*arguments, prove=True))
 
 
 def validate_file(file: ProjectFile, pool: WorkerPool, cache: ContentCache) -> tuple[ValidatedLaunch, ...]:
@@ -53,7 +53,7 @@ def validate_file(file: ProjectFile, pool: WorkerPool, cache: ContentCache) -> t
     specs = [outcome.spec for outcome in result.outcomes if outcome.status == "translated"]
     for index, spec in enumerate(specs):
         arguments = (file.source, file.output, spec, file.target, request.search_path, request.import_hosts)
-        key = content_key("validation", VALIDATE, *arguments)
+        key = content_key("validation", VALIDATE, "and proved", *arguments)
         if not request.import_hosts and (known := cache.get(key)) is not None:
             log.info("%s for %s: validation found in the cache", file.output, spec.id)
             done[index] = known

@@ -1,8 +1,11 @@
-"""The lines of a generated file that say how far it was validated, below the lines that say what it was made from.
+"""The lines of a generated file that say how far it was validated and proved, below the lines that say what it was made from.
 
     # Validated: every statement, branch and loop of the source ran on the reference machine.
     # Validated except lines 31-38 (mode == 2 is not in any launch).
     # Not validated: tt.some_op: the reference machine has no such op.
+    # Proved: every launch that this header admits stores what the source stores.
+    # Proved up to the order of sums, if the tensor described by a_ptr lies within its storage: every launch ...
+    # Proved of add_kernel alone: every launch ...
 
 They are no part of the generated text: its digest and a comparison with a new translation leave them out.
 """
@@ -16,8 +19,11 @@ from collections.abc import Sequence
 from gluonize.judge.machine.coverage import Coverage, united
 from gluonize.product.project.output.provenance import MARK
 
-LEVELS = ("none", "partly", "fully")  # of validation, each more than the one before
+LEVELS = ("none", "partly", "fully", "proved")  # each more than the one before
 FULLY, PARTLY, NOT = "# Validated: ", "# Validated except ", "# Not validated: "
+PROVED, ALONE = "# Proved", "# Proved of "
+WORDS = ("proved", "proved up to the order of sums")  # of proofs that hold, the stronger one first
+SAME = "every launch that this header admits stores what the source stores"
 EVERYTHING = "every statement, branch and loop of the source ran on the reference machine."
 WIDTH = 120
 CONTINUED = "#     "
@@ -41,13 +47,39 @@ def verdict(validations: Sequence[dict]) -> str:
     return ""
 
 
+def proof_word(validations: Sequence[dict]) -> str:
+    """One of WORDS where the proofs of all launches hold, "" else."""
+    words = {validation.get("proof", {}).get("status") for validation in validations}
+    return max(words, key=WORDS.index) if words and words <= set(WORDS) else ""
+
+
+def proof_line(validations: Sequence[dict]) -> str:
+    """What the proofs of all launches of a file say, and what they rest on; "" where they say nothing of any kernel."""
+    by_kernel: dict[str, list[dict]] = {}
+    for validation in validations:
+        by_kernel.setdefault(validation.get("proof", {}).get("kernel", ""), []).append(validation)
+    proved = {kernel: own for kernel, own in by_kernel.items() if proof_word(own)}
+    if not proved:
+        return ""
+    own = [validation for found in proved.values() for validation in found]
+    word, assumed = proof_word(own), dict.fromkeys(line for x in own for line in x["proof"]["assumed"])
+    said = word.replace(
+        "proved", f"proved of {' and '.join(proved)} alone" if len(proved) < len(by_kernel) else "proved"
+    )
+    return f"{said}{', if ' if assumed else ''}{' and '.join(assumed)}: {SAME}"
+
+
 def verdict_lines(validations: Sequence[dict]) -> list[str]:
     """The header lines for the launches of a file, none where nobody asked."""
     words = " ".join(verdict(validations).split())
-    if not words:
-        return []
-    text = FULLY + EVERYTHING if words == "validated" else f"# {words[0].upper()}{words[1:]}".rstrip(".") + "."
-    return textwrap.wrap(text, WIDTH, subsequent_indent=CONTINUED, break_long_words=False, break_on_hyphens=False)
+    lines = []
+    for said in (f"validated: {EVERYTHING}" if words == "validated" else words, proof_line(validations)):
+        if said:
+            text = f"# {said[0].upper()}{said[1:]}".rstrip(".") + "."
+            lines += textwrap.wrap(
+                text, WIDTH, subsequent_indent=CONTINUED, break_long_words=False, break_on_hyphens=False
+            )
+    return lines
 
 
 def with_verdict(text: str, validations: Sequence[dict]) -> str:
@@ -65,9 +97,12 @@ def without_verdict(text: str) -> str:
     """`text` without the lines of its verdict."""
     lines = text.splitlines(keepends=True)
     at = _last_origin(lines)
-    if at is None or at + 1 == len(lines) or not lines[at + 1].startswith((FULLY, PARTLY, NOT)):
+    if at is None:
         return text
-    rest = itertools.dropwhile(lambda line: line.startswith(CONTINUED), lines[at + 2 :])
+    rest = lines[at + 1 :]
+    for begins in ((FULLY, PARTLY, NOT), PROVED):
+        if rest and rest[0].startswith(begins):
+            rest = list(itertools.dropwhile(lambda line: line.startswith(CONTINUED), rest[1:]))
     return "".join([*lines[: at + 1], *rest])
 
 
@@ -77,8 +112,11 @@ def _last_origin(lines: Sequence[str]) -> int | None:
 
 
 def level_of(text: str) -> str:
-    """How far the file with this text was validated, one of LEVELS."""
+    """How far the file with this text was validated or proved, one of LEVELS."""
     lines = text.splitlines()
     at = _last_origin(lines)
-    below = lines[at + 1] if at is not None and at + 1 < len(lines) else ""
-    return "fully" if below.startswith(FULLY) else "partly" if below.startswith(PARTLY) else "none"
+    below = [] if at is None else [line for line in lines[at + 1 : at + 40] if not line.startswith(CONTINUED)]
+    if any(line.startswith(PROVED) and not line.startswith(ALONE) for line in below[:2]):
+        return "proved"
+    begin = below[0] if below else ""
+    return "fully" if begin.startswith(FULLY) else "partly" if begin.startswith(PARTLY) else "none"

@@ -101,7 +101,7 @@ def checked_report(
     """`_checked`, from the cache when the same text passed the same checks before."""
     request, found = report.planned.request, is_available(VALIDATE)
     key = content_key(
-        "checks", LOWER, VALIDATE, found, request.source, request.target, request.import_hosts, without_line(result.text),
+        "checks", LOWER, VALIDATE, "and proved", found, request.source, request.target, request.import_hosts, without_line(result.text),
         result.outcomes, options.compile, options.parity, options.validate, options.keep_going,
     )  # fmt: skip
     if options.compile and (known := cache.get(key)) is not None:

@@ -24,7 +24,7 @@ class Validating:
     def __init__(
         self, request: TranslateRequest, draft: str, specs: Sequence[LaunchSpec], pool: WorkerPool, validate: str
     ):
-        """validate: the job, validate_launch(source, output, spec, target, search_path, import_hosts, most=...) -> {"status": ..., ...}."""
+        """validate: the job, validate_launch(source, output, spec, target, search_path, import_hosts, most=..., prove=True) -> {"status": ..., ...}."""
         self.request, self.draft, self.pool, self.validate = request, draft, pool, validate
         groups: dict[tuple[str, str], list[LaunchSpec]] = {}
         for spec in specs:
@@ -76,6 +76,8 @@ class Validating:
         request = self.request
         arguments = request.source, self.draft, spec, request.target, request.search_path, request.import_hosts
         what = f"validating {spec.kernel} on {request.target}"
+        if function == self.validate:
+            more |= {"prove": True}
         return self.pool.submit(function, *arguments, what=what, **more)
 
 

@@ -7,7 +7,8 @@ from html import escape
 from gluonize.judge.lower.metrics import KernelMetrics
 from gluonize.judge.lower.parity import KERNEL_ROWS, MIX_ROWS, Parity, ratio
 from gluonize.judge.machine.coverage import Coverage
-from gluonize.product.project.output.verdict import united_coverage
+from gluonize.product.project.checks.validation_findings import pair_of_lines
+from gluonize.product.project.output.verdict import proof_word, united_coverage
 from gluonize.product.report.checks import Checked
 
 _MORE_IS_BETTER = ("occupancy", "mma", "lds_dma", "tdm")
@@ -57,6 +58,8 @@ def status_chips(checked: tuple[Checked, ...]) -> list[tuple[str, str]]:
         out.append((f"validated for {statuses.count('validated')} of {len(statuses)} launches", "warn"))
     else:
         out.append(("not validated", "warn"))
+    if proved := proof_word([c.validation for c in checked]):
+        out.append((f"{proved} for every launch that the header admits", "good"))
     if any(c.gluon is None for c in checked):
         out.append(("does not compile", "bad"))
     parities = [c.parity for c in checked if c.parity]
@@ -113,7 +116,16 @@ def _validation(found: dict) -> str:
         if found.get("coverage"):
             gaps = Coverage.of_json(found["coverage"]).gaps()
             said += f"; did not run: {', '.join(map(str, gaps))}" if gaps else "; all of the source ran"
+        said += f"; {_proof(found['proof'])}" if "proof" in found else ""
     return f"{said}: {found['reason']}" if found.get("reason") else said
+
+
+def _proof(proof: dict) -> str:
+    """What the prover says of a launch, and what that rests on or at which lines it ends."""
+    said = proof["status"]
+    if proof["assumed"]:
+        said += f" if {' and '.join(proof['assumed'])}"
+    return f"{said}: {proof['reason']}{pair_of_lines(proof)}" if proof["reason"] else said
 
 
 def _table(parity: Parity, upstream: KernelMetrics | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gluonize.judge.prove.op_table import row
-from gluonize.judge.prove.opaque_ops import generic
+from gluonize.judge.prove.ops.opaque import generic
 from gluonize.judge.prove.proof_values import Descriptor, NotProved, Tensor, like, wrap
 from gluonize.judge.prove.symbolic_program import Machine
 from gluonize.judge.prove.terms import COMMUTES, Term, Terms, bits, is_integer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gluonize.judge.prove.global_ops import buffer_parts, buffer_pointer, fetched, stored, tile
+from gluonize.judge.prove.ops.memory import buffer_parts, buffer_pointer, fetched, stored, tile
 from gluonize.judge.prove.op_table import row
 from gluonize.judge.prove.proof_values import (
     Allocation,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from gluonize.judge.prove.decoded import decoded
 from gluonize.judge.prove.op_table import row
 from gluonize.judge.prove.proof_values import NotProved, Tensor, argument, indices, lam_over, like, moved, wrap
 from gluonize.judge.prove.symbolic_program import Machine
@@ -33,7 +34,7 @@ def over_axis(m: Machine, x: Tensor, axis: int, rest: list[Term]) -> Term:
     t, n = m.terms, x.shape[axis]
     along = t.fresh("idxf", "int", 0, n - 1)
     at = [*rest[:axis], t.integer_of(along) if n > 1 else t.integer(0), *rest[axis:]]
-    body = moved(t, argument(t, x), x.shape, at)
+    body = moved(t, m.applied(x), x.shape, at)
     return t.lam(body, [along if n > 1 else None])
 
 
@@ -95,6 +96,8 @@ WIDER = ("f16", "bf16")
 def narrow(t: Terms, term: Term) -> Term | None:
     """The number of 8 bits that a number was widened from, which is the same number; None of another. Of widened numbers the product is that of
     the numbers: both have their exact products summed in 32 bits."""
+    if term.element == "f16" and (found := decoded(term)) is not None:
+        return found
     if term.op == "fp_to_fp" and term.args[0].element.startswith("f8") and term.element in WIDER:
         return term.args[0]
     if term.op == "sel":

@@ -90,7 +90,7 @@ def reshape(m: Machine, op: Op, given: list) -> list:
         raise NotProved(
             "a reshape may order its elements anyhow", op
         )  # the source's does it as it suits: in row-major order
-    return [like(m.shared_term(again_shaped, x, op.type.shape), op.type)]
+    return [like(again_shaped(m.terms, m.applied(x), x.shape, op.type.shape), op.type)]
 
 
 @row("tt.trans")

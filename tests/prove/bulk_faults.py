@@ -1,0 +1,169 @@
+"""Faults in goldens' modules by the thousand: none that changes what is stored may be proved.
+
+    python tests/prove/bulk_faults.py                                # every fault of every golden that is proved: hours
+    python tests/prove/bulk_faults.py --random 10000 --seed 1        # random ones, two at once in one of five
+    python tests/prove/bulk_faults.py --random 10000 --seconds 600   # as many of them as fit into so many seconds of processor time
+    python tests/prove/bulk_faults.py -t gfx950 --fixtures matmul softmax
+
+A number and a seed are the same faults for ever. A faulty module that is proved is run by the reference machine beside its source: only where that
+finds no difference is the fault one that changes nothing. The exit status is 1 where it finds one, or where the prover breaks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(p) for p in (HERE, HERE.parent, HERE.parent.parent) if str(p) not in sys.path]
+
+import fixture_set  # noqa: E402
+from planted_faults import Fault, faults  # noqa: E402
+
+from gluonize.judge.machine.stages import Stage, source_stage, translated_stage  # noqa: E402
+from gluonize.judge.prove.both_sides import Verdict, prove  # noqa: E402
+from gluonize.judge.prove.stated_bounds import Contract, read_contract  # noqa: E402
+from gluonize.judge.verdict.proof import BRIEFLY  # noqa: E402
+from gluonize.judge.verdict.run import validate_pair  # noqa: E402
+from gluonize.read.spec.launch import LaunchSpec, read_launches  # noqa: E402
+from gluonize.rules.targets import target as target_row  # noqa: E402
+from gluonize.trace.model.parse import ParseError, parse_module  # noqa: E402
+
+TWO = 5  # one in so many random ones has two faults
+WRONG = ("proved, but wrong", "crash")
+Named = tuple[str, int, str]  # a fixture, the number of its launch, a target
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A launch of a golden: both stages, and what its header states."""
+
+    left: Stage
+    right: Stage
+    spec: LaunchSpec
+    contract: Contract
+
+    def proved(self, text: str) -> Verdict:
+        """What is known of the golden's module with another text. Raises: ParseError."""
+        return prove(parse_module(self.left.text), parse_module(text), self.contract, BRIEFLY)
+
+    def run(self, text: str) -> str:
+        """What the reference machine says of it: `validated`, `mismatch`, `hazard`, `not_runnable`."""
+        names = {"source_names": self.left.names, "translated_names": self.right.names}
+        return validate_pair(self.left.text, text, self.spec, **names, translated_file=self.right.file).status
+
+
+@functools.lru_cache(maxsize=16)
+def pair(fixture: str, launch: int, target: str) -> Pair:
+    folder = fixture_set.Fixture(fixture_set.ROOT / fixture)
+    golden = folder.golden_file(target)
+    spec = read_launches(str(folder.launches_file))[launch]
+    stated = read_contract(golden.read_text(), spec.kernel, spec.constexprs)
+    contract = replace(stated, copies_end=target_row(target).copies_end_with_program)
+    return Pair(
+        source_stage(str(folder.kernel_file), spec, target), translated_stage(str(golden), spec, target), spec, contract
+    )
+
+
+@functools.lru_cache(maxsize=16)
+def is_proved(named: Named) -> bool:
+    given = pair(*named)
+    return given.proved(given.right.text).holds
+
+
+def launches(fixtures: Sequence[str], targets: Sequence[str]) -> list[Named]:
+    """All launches of goldens."""
+    return [
+        (name, number, target)
+        for name in fixtures
+        for target in targets
+        if fixture_set.Fixture(fixture_set.ROOT / name).golden_file(target).exists()
+        for number in range(len(fixture_set.Fixture(fixture_set.ROOT / name).launches()))
+    ]
+
+
+def every(named: Sequence[Named]) -> Iterator[tuple[Named, str, str]]:
+    """(launch, what is wrong, text) of all single faults."""
+    for one in named:
+        if is_proved(one):
+            for fault in faults(pair(*one).right.text):
+                yield one, said(fault), fault.text
+
+
+def drawn(named: Sequence[Named], count: int, seed: int) -> Iterator[tuple[Named, str, str]]:
+    """Random ones. Launches are taken one after the other, so that few of them are compiled for few faults."""
+    rng = random.Random(seed)
+    each = max(1, min(100, count // 10))
+    while count > 0:
+        one = rng.choice(named)
+        if not is_proved(one):
+            continue
+        text = pair(*one).right.text
+        known = list(faults(text))
+        for _ in range(min(each, count)):
+            count -= 1
+            first = rng.choice(known)
+            if rng.randrange(TWO):
+                yield one, said(first), first.text
+            else:
+                second = rng.choice(list(faults(first.text)))
+                yield one, f"{said(first)}; {said(second)}", second.text
+
+
+def said(fault: Fault) -> str:
+    return f"line {fault.line}: {fault.what}: {fault.lines[fault.line - 1].strip()[:100]}"
+
+
+def outcome(named: Named, text: str) -> str:
+    """`refuted`, `not proved`, `proved` where the machine finds no difference, else one of WRONG; `no module`."""
+    given = pair(*named)
+    try:
+        verdict = given.proved(text)
+    except ParseError:
+        return "no module"
+    except Exception:  # whatever it is, it is counted and fails the run
+        return "crash"
+    if not verdict.holds:
+        return verdict.word
+    status = given.run(text)
+    return WRONG[0] if status in ("mismatch", "hazard") else f"proved, {status}"
+
+
+def run(tries: Iterator[tuple[Named, str, str]], seconds: float) -> tuple[Counter, list[str]]:
+    """(how many came out how, what is wrong), in so many seconds of processor time."""
+    begin, count, wrong = time.process_time(), Counter(), []
+    for named, what, text in tries:
+        if time.process_time() - begin > seconds:
+            break
+        found = outcome(named, text)
+        count[found] += 1
+        if found in WRONG:
+            wrong.append(f"{found}: {'/'.join(map(str, named))} {what}")
+    return count, wrong
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--random", type=int, default=0, metavar="N")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--fixtures", nargs="+", default=[f.name for f in fixture_set.fixtures()])
+    parser.add_argument("-t", "--targets", nargs="+", default=list(fixture_set.TARGETS))
+    given = parser.parse_args()
+    named = launches(given.fixtures, given.targets)
+    count, wrong = run(drawn(named, given.random, given.seed) if given.random else every(named), given.seconds)
+    for line in wrong:
+        print(line)
+    print(", ".join(f"{n} {word}" for word, n in count.most_common()))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
