@@ -7,6 +7,7 @@ import pytest
 from gluonize.product.project.files.changed import settings_changed
 from gluonize.product.project.files.config import read_config
 from gluonize.product.project.files.planned import from_config
+from gluonize.product.project.files.sources import find_sources
 from gluonize.read.files.package import files_mentioning_now
 
 KERNEL = """import triton
@@ -89,3 +90,24 @@ def test_only_our_own_settings_count_as_changed(project, old, new, matters):
     assert not settings_changed(str(config), "HEAD")
     config.write_text(config.read_text().replace(old, new))
     assert settings_changed(str(config), "HEAD") is matters
+
+
+def test_gitignore_holds_without_git(project):
+    """Of several files the nearest has the last word, as git has it."""
+    (project / ".gitignore").write_text("generated/\n*_old.py\n")
+    for name in ("generated/a.py", "kernels/scale_old.py", "kept/scale_old.py"):
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).write_text(KERNEL)
+    (project / "kept" / ".gitignore").write_text("!scale_old.py\n")
+    found, _ = find_sources((".",))
+    assert [file.path for file in found] == [
+        "./kept/scale_old.py",
+        "./kernels/__init__.py",
+        "./kernels/helpers.py",
+        "./kernels/scale.py",
+    ]
+
+
+def test_exclude_of_the_configuration_is_in_the_words_of_gitignore(project):
+    (project / "gluonize.toml").write_text('exclude = ["kernels/*", "!kernels/scale.py"]\n')
+    assert [file.path for file in find_sources((".",))[0]] == ["./kernels/scale.py"]

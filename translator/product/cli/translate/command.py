@@ -186,9 +186,9 @@ class _Printer:
             for line in table_lines(derivation):
                 self.say(f"  {line}")
         if lines := correction_lines(report.derivations):
-            self.say("  to correct a guess, add to the command, changed:")
-            for line in lines:
-                self.say(f"  {line}")
+            self.say(f"  to correct a guess: {lines[0]}")
+            for line in lines[1:]:
+                self.say(f"    {line}")
         for line in missing_lines(checked.outcome for checked in report.launches):
             self.say(f"  {line}")
         together = united_coverage(report.validations)

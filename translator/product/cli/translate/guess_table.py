@@ -14,7 +14,7 @@ from gluonize.request import LaunchOutcome
 
 _WHY = 60
 _NAMES = 60  # characters of names in one line
-_PASTED = 72  # characters of a line that is there to be pasted
+_PASTED = 96  # characters of a line that is there to be pasted
 
 
 def table_lines(derivation: Derivation) -> Iterator[str]:
