@@ -85,9 +85,9 @@ class CheckPrinter:
         if self.verbosity.quiet:
             return
         counts = {name: sum(state.state == name for state in states) for name in dict.fromkeys(s.state for s in states)}
-        self.say(
-            f"{len(states)} generated file{'s' * (len(states) != 1)}: {', '.join(f'{n} {s}' for s, n in counts.items())}"
-        )
+        listed = ", ".join(f"{n} {state}" for state, n in counts.items())
+        count = f"{len(states)} generated file{'s' * (len(states) != 1)}"
+        self.say(f"{count}: {listed}" if listed else f"{count} have to do with what changed")
 
     def advice(self, states: Sequence[FileState]) -> None:
         """What to do, which is said last."""

@@ -19,7 +19,6 @@ from gluonize.read.files.generated import is_generated
 from gluonize.read.files.near import near_file
 from gluonize.read.files.source_names import is_path, source_folders, source_name
 from gluonize.read.files.style import CodeStyle, style_of
-from gluonize.read.launches.derivation import launchable_kernels
 from gluonize.read.spec.launch import LaunchSpec, RefusedLaunch, read_launches
 from gluonize.read.spec.selected import select_launches
 from gluonize.request import TranslateRequest
@@ -184,6 +183,10 @@ def _has_kernels(file: ProjectFile) -> bool:
     try:
         refuse_without_kernels(file.source)
         if file.launches is None:
+            from gluonize.read.launches.derivation import (
+                launchable_kernels,
+            )  # with Triton, which files that are there do not need
+
             launchable_kernels(file.source, source_folders(file.source))
     except TranslationError as error:
         return any(found.code != "source-no-kernels" for found in error.diagnostics)
