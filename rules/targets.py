@@ -17,7 +17,9 @@ published is None, never a guess. This module imports nothing heavy, so that `gl
 
 from __future__ import annotations
 
-from gluonize.diagnostics import Diagnostic, TranslationError
+import re
+
+from gluonize.diagnostics import Diagnostic, TranslationError, nearest
 from gluonize.rules.architecture import MatrixRow, Target
 from gluonize.rules.matrix_rows import GFX1250_MATRIX, GFX942_MATRIX, GFX950_MATRIX, RDNA3_MATRIX, RDNA4_MATRIX
 from gluonize.rules.timing import TIMINGS
@@ -255,6 +257,15 @@ TARGETS: dict[str, Target] = {
     )
 }
 
+# Other GPUs of an architecture than the one that its row names (AMD's ROCm documentation, "Accelerator and GPU hardware
+# specifications"): what people call a target.
+_OTHER_PRODUCTS = {
+    "gfx942": ("MI300A", "MI325X"),
+    "gfx950": ("MI350X",),
+    "gfx1100": ("RX 7900 XT", "RX 7900 GRE", "PRO W7900", "PRO W7800"),
+    "gfx1201": ("RX 9070", "RX 9070 XT", "RX 9070 GRE"),
+}
+
 DEFAULT_TARGETS = ("gfx942", "gfx950", "gfx1250", "gfx1100", "gfx1201")
 
 
@@ -270,20 +281,42 @@ def target(name: str) -> Target:
                 code="unknown-target",
                 message=f"unknown target {name!r}",
                 why="gluonize has a table for " + ", ".join(TARGETS) + " and guesses no other",
-                help="pass one of them with -t, several separated by commas, or all",
+                help=_meant(name) or known_targets(),
             )
         )
     return row
+
+
+def known_targets() -> str:
+    """What there is to choose from, each with a GPU that has it: `-t gfx942 (MI300X), gfx950 (MI355X), ...`."""
+    names = ", ".join(f"{row.name} ({row.product})" for row in TARGETS.values())
+    return f"-t {names}, several of them separated by commas, or all"
+
+
+def _meant(name: str) -> str:
+    """What is said of the name of a GPU or of a family, and of a misspelled architecture; empty for other names."""
+    asked = _plain(name)
+    for row in TARGETS.values():
+        for product in (row.product, *_OTHER_PRODUCTS.get(row.name, ())):
+            if asked == _plain(product):
+                return f"did you mean {row.name}? {product} is {row.name}"
+    if family := [row for row in TARGETS.values() if asked == row.family]:
+        names = ",".join(row.name for row in family)
+        return f"did you mean {names}? {family[0].family.upper()} is {' and '.join(row.name for row in family)}"
+    near = nearest(name, TARGETS, 0.9)  # gfx90a is no misspelled gfx950
+    return f"did you mean {near}?" if near else ""
+
+
+def _plain(product: str) -> str:
+    """`7900xtx` for `AMD Radeon RX 7900-XTX`: the name of a GPU as people may write it."""
+    words = re.split(r"[\s_-]+", product.lower())
+    return "".join(word for word in words if word not in ("amd", "instinct", "radeon", "pro", "rx")).removeprefix("rx")
 
 
 def parse_targets(names: str) -> tuple[Target, ...]:
     """The targets of a `-t` argument: `all`, or names separated by commas; each once, in the order given."""
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     if not wanted:
-        raise TranslationError(
-            Diagnostic(
-                code="unknown-target", message="no target given", help="pass -t " + ",".join(TARGETS) + " or all"
-            )
-        )
+        raise TranslationError(Diagnostic(code="unknown-target", message="no target given", help=known_targets()))
     expanded = [t for name in wanted for t in (DEFAULT_TARGETS if name == "all" else (name,))]
     return tuple(target(name) for name in dict.fromkeys(expanded))

@@ -48,3 +48,11 @@ def test_commands_have_the_options_shown(shown: str):
     options = {word for word in words if re.fullmatch(r"--?[a-z][a-z-]*", word)}
     known = set(re.findall(r"(?<!\w)--?[a-z][a-z-]*", help_text(command)))
     assert options - known - ANYWHERE == set()
+
+
+def test_the_picture_is_what_is_drawn():
+    """`python docs/generate_before_after.py` draws it again."""
+    spec = importlib.util.spec_from_file_location("before_after", ROOT / "docs" / "generate_before_after.py")
+    drawing = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(drawing)
+    assert drawing.PICTURE.read_text() == drawing.picture()

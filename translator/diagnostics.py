@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import os
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
 
@@ -45,6 +47,20 @@ def shown(path: str) -> str:
     """A path for people: relative where it is below the working folder."""
     inside = os.path.isabs(path) and path.startswith(os.path.join(os.getcwd(), ""))
     return os.path.relpath(path) if inside else path
+
+
+def nearest(word: str, names: Iterable[str], cutoff: float = 0.6) -> str:
+    """The name that a word was probably meant to be, in whatever case; empty where none is near."""
+    names = list(dict.fromkeys(names))
+    lower = [name.lower() for name in names]
+    found = difflib.get_close_matches(word.lower(), lower, 1, cutoff)
+    return names[lower.index(found[0])] if found else ""
+
+
+def did_you_mean(word: str, names: Iterable[str], otherwise: str = "") -> str:
+    """`did you mean NAME?` with the name that a word was probably meant to be; `otherwise` where none is near."""
+    near = nearest(word, names)
+    return f"did you mean {near}?" if near else otherwise
 
 
 class TranslationError(Exception):

@@ -6,11 +6,11 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.diagnostics import Diagnostic, TranslationError, did_you_mean
 from gluonize.read.inductor.launches import stated_launch
 from gluonize.read.kernels.listing import list_kernels
 from gluonize.read.launches.derivation import derive_kernel, launchable_kernels
-from gluonize.read.launches.derive.set_options import parse_settings, settings_for
+from gluonize.read.launches.derive.set_options import check_types, parse_settings, settings_for
 from gluonize.read.launches.derive.strict import derive_launches
 from gluonize.read.launches.table import Derivation
 from gluonize.read.spec.launch import AMD_OPTIONS, LaunchSpec
@@ -47,8 +47,10 @@ def _planned(request: TranslateRequest) -> PlannedLaunches:
     given = [spec for spec in request.launches if not request.kernels or spec.kernel in request.kernels]
     without = [name for name in request.kernels if name not in {spec.kernel for spec in given}]
     if given and not without:
-        return PlannedLaunches(tuple(given))
+        told = "--set changes launches that are guessed, and these were given: change them in their file"
+        return PlannedLaunches(tuple(given), (told,) * bool(request.assignments))
     settings = parse_settings(f"{name}={value}" for name, value in request.assignments)
+    check_types(settings)
     if request.strict:
         return _strict(request, given, without, settings)
     names = without or launchable_kernels(request.source, request.search_path)
@@ -68,6 +70,8 @@ def _planned(request: TranslateRequest) -> PlannedLaunches:
                 )
             )  # fmt: skip
         except TranslationError as error:
+            if error.diagnostics[0].code == "kernel-missing" and name in request.kernels and not request.keep_going:
+                raise  # nobody wants what is left of a misspelled request
             spec = LaunchSpec(id=name, kernel=name, source=request.source)
             unknown.append(LaunchOutcome(spec, "passed-over", error.diagnostics))
     launches = [*given, *(spec for derivation in derivations for spec in derivation.launches)]
@@ -114,7 +118,9 @@ def _check_settings(request: TranslateRequest, names: list[str], settings: dict[
                 if owner and not owners
                 else f"none of the kernels {', '.join(owners)} has this argument"
             )
-            problems.append(Diagnostic("spec-unknown-argument", f"--set {name}: {whom}", request.source))
+            known = list(dict.fromkeys(arg for k in owners for arg in infos[k])) if owners else list(infos)
+            help = did_you_mean(argument if owners else owner, known, f"there are {', '.join(known)}")
+            problems.append(Diagnostic("spec-unknown-argument", f"--set {name}: {whom}", request.source, help=help))
     if problems:
         raise TranslationError(*problems)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
 import time
@@ -304,7 +305,7 @@ def traced_launch(
             # Operands that Triton takes through LDS are in its own layout of the product.
             traced = replace(traced, anchors=anchors, operands_in_lds={})
     except CompilationError as error:
-        raise explain_trace_error(loaded, error) or _trace_refusal(loaded, error) from error
+        raise explain_trace_error(loaded, error) or _trace_refusal(loaded, spec, error) from error
     except RuntimeError as error:
         if "error encountered during parsing" not in str(error) and "PassManager" not in str(error):
             raise
@@ -377,7 +378,7 @@ def _with_matrix_options(spec: LaunchSpec, chosen: Choices) -> LaunchSpec:
     return replace(spec, options={**spec.options, **asked}) if asked else spec
 
 
-def _trace_refusal(loaded: LoadedKernel, error: BaseException) -> TranslationError:
+def _trace_refusal(loaded: LoadedKernel, spec: LaunchSpec, error: BaseException) -> TranslationError:
     """Triton's own front end refuses the kernel for this launch: say what it says, where it says it.
 
     The place is the innermost one in the kernel or a helper; what Triton's own library has inside it is not shown.
@@ -386,11 +387,14 @@ def _trace_refusal(loaded: LoadedKernel, error: BaseException) -> TranslationErr
         loaded.fn.src: loaded.fn
     }
     place = loaded.path, loaded.line, 1
-    inner = error
+    inner, help = error, ""
     while True:
         node, fn = getattr(inner, "node", None), functions.get(getattr(inner, "src", None))
         if fn is not None and hasattr(node, "lineno"):
             place = fn.file_name or loaded.path, file_line(fn, node.lineno), node.col_offset + 1
+            named = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if fn is loaded.fn else set()
+            said = [f"{name} = {value}" for name, value in spec.constexprs.items() if name in named]
+            help = f"launch {spec.id} says {' and '.join(said)}: give another value" if said else ""
         if not isinstance(inner.__cause__, CompilationError):
             break
         inner = inner.__cause__
@@ -398,7 +402,7 @@ def _trace_refusal(loaded: LoadedKernel, error: BaseException) -> TranslationErr
     if isinstance(inner, CompileTimeAssertionFailure) and not inner.error_message:
         text = "a static assertion is false"
     return TranslationError(
-        Diagnostic("triton-refuses", "Triton does not accept this kernel for this launch", *place, text)
+        Diagnostic("triton-refuses", "Triton does not accept this kernel for this launch", *place, text, help)
     )
 
 

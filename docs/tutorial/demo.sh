@@ -11,21 +11,18 @@ target=${1:-gfx950}
 out=${2:-.demo}
 mkdir -p "$out"
 
-step() {
-    printf '\n\033[1m$ %s\033[0m\n' "$*"
+translate() { # FIXTURE
+    local translated=$out/$1_$target.py
+    set -- gluonize translate "fixtures/$1/kernel.py" -t "$target" -l "fixtures/$1/launches.json" -o "$translated"
+    printf '\033[1m$ %s\033[0m\n' "$*"
     "$@"
 }
 
-demonstrate() { # FIXTURE KERNEL
-    local source=fixtures/$1/kernel.py launches=fixtures/$1/launches.json translated=$out/$1_$target.py
-    step gluonize translate "$source" -t "$target" -l "$launches" -o "$translated"
-    step gluonize compile "$translated" -k "$2" -t "$target" -l "$launches" --emit "$out/$1_$target"
-    step gluonize parity "$source" "$translated" -k "$2" -t "$target" -l "$launches"
-    step gluonize validate "$source" "$translated" -k "$2" -t "$target" -l "$launches"
-}
+translate softmax
+translate matmul
 
-demonstrate softmax softmax_kernel
-demonstrate matmul matmul_kernel
-
-printf '\n\033[1mThe translated matmul: %s\033[0m\n\n' "$out/matmul_$target.py"
-cat "$out/matmul_$target.py"
+printf '\n\033[1mThe pipelined loop of %s\033[0m\n' "$out/matmul_$target.py"
+# From the first `for` of the kernel to the end of its block.
+awk '/^    for k in /{inside=1} inside && /^    [^ ]/ && !/^    for k in /{exit} inside' "$out/matmul_$target.py"
+printf '\nNext, for the page to review it: gluonize report fixtures/matmul/kernel.py %s -t %s -l fixtures/matmul/launches.json\n' \
+    "$out/matmul_$target.py" "$target"

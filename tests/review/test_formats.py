@@ -165,9 +165,9 @@ def test_only_what_a_branch_has_to_do_with_is_looked_at(project, capsys):
         status = run(["check", "--changed-since", "HEAD"])
         return status, capsys.readouterr().out.splitlines()[-1]
 
-    assert checked() == (0, "0 generated files: ")
+    assert checked() == (0, "0 generated files have to do with what changed")
     (project / "README").write_text("nothing of a kernel")
-    assert checked() == (0, "0 generated files: ")
+    assert checked() == (0, "0 generated files have to do with what changed")
     edit("l.json", '"version": 1', '"version":  1')
     assert checked() == (0, "1 generated file: 1 current")
     assert run(["check", "--changed-since", "nowhere"]) == 2

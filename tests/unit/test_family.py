@@ -139,7 +139,7 @@ def test_a_branch_that_one_launch_takes_is_in_the_one_kernel(tmp_path):
 
 def test_a_branch_that_no_launch_takes_is_refused_by_name(tmp_path):
     text = translate(tmp_path, BRANCH, branch(False)).text
-    assert "k: `DOUBLE` was in no translated launch (source.py:11)" in refusal(tmp_path, text, branch(True))
+    assert "k: `DOUBLE` was in no translated launch" in refusal(tmp_path, text, branch(True))
 
 
 def test_a_loop_that_has_no_trip_in_any_launch_is_refused_by_name(tmp_path):
@@ -243,7 +243,7 @@ def test_a_stride_that_is_1_in_some_launches_is_any_stride(tmp_path):
 
 # Merging, on text alone ------------------------------------------------------------------------------------------------
 
-REFUSED = 'gl.static_assert(False, "k: `C` was in no translated launch (k.py:1)")'
+REFUSED = 'gl.static_assert(False, "k: `C` was in no translated launch")'
 
 
 def function(body: str, layout: str = "") -> str:

@@ -121,7 +121,7 @@ def test_not_found_beyond_the_repository_nor_without_the_table(project, monkeypa
         ),
         (
             '[tool.gluonize]\nsources = ["a"]\ntargets = ["gfx942"]\noptions = { num-buffers = "2" }\n',
-            (4, "options: num-buffers is a int"),
+            (4, "options: num-buffers is a number"),
         ),
         ('[tool.gluonize]\n\n[[tool.gluonize.translate]]\ntargets = ["gfx942"]\n', (3, "sources is missing")),
     ],

@@ -50,8 +50,9 @@ def raise_module(text: str, *, name: str = "", options: dict | None = None) -> R
     try:
         module = parse_module(text)
     except ParseError as error:
+        help = f"for a Python source: gluonize translate {name} -t TARGET" if name.endswith(".py") else ""
         raise TranslationError(
-            Diagnostic("raise-module", "this is no module of Triton's", name, why=str(error))
+            Diagnostic("raise-module", "this is no module of Triton's", name, why=str(error), help=help)
         ) from None
     if not module.target or module.is_nvidia:
         target = module.attributes.get("ttg.target", "none")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from gluonize.diagnostics import did_you_mean
 from gluonize.rules.choices import BY_NAME, CHOICES
 from gluonize.rules.targets import Target
 
@@ -21,7 +22,8 @@ class Choices:
     def __post_init__(self):
         for name, value in self.overrides:
             if name not in BY_NAME:
-                raise ValueError(f"no choice is called {name}: there are {', '.join(BY_NAME)}")
+                known = did_you_mean(name, BY_NAME, f"there are {', '.join(BY_NAME)}")
+                raise ValueError(f"no choice is called {name}: {known}")
             if value not in BY_NAME[name].values:
                 raise ValueError(f"{name}={value}: it is one of {', '.join(BY_NAME[name].values)}")
         given = dict(self.overrides)

@@ -14,7 +14,7 @@ import typer
 from gluonize import __version__
 from gluonize.product.cli.apps.cache import cache
 from gluonize.product.cli.apps.compile import compile_, cycles, parity, tune
-from gluonize.product.cli.apps.device import DEVICE_COMMANDS
+from gluonize.product.cli.apps.device import bench, bundle, capture, prove, run_bundle, validate
 from gluonize.product.cli.apps.doctor import doctor
 from gluonize.product.cli.apps.editor import lsp
 from gluonize.product.cli.apps.project import check, update, watch
@@ -27,7 +27,7 @@ from gluonize.product.cli.options import complete_word
 _program = dict(
     help="Translate Triton kernels into explicit Gluon for one AMD architecture, compile them and compare them.",
     epilog="Exit status: 0 done, 1 a check failed, 2 refused or bad input, 3 a bug in gluonize, 130 interrupted.",
-    rich_markup_mode=None,
+    rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -111,28 +111,19 @@ def global_options(
         log_to_stderr()
 
 
+# The parts of `gluonize --help`, with their commands in order.
+_PANELS = {
+    "Translate": (translate, raise_, capture),
+    "Keep files current": (check, update, watch),
+    "Look at a translation": (diff, report, explain, layout, lsp),
+    "Judge a translation": (validate, prove, parity, compile_, cycles, tune),
+    "On a machine with the GPU": (bundle, run_bundle, bench),
+    "What there is": (targets, doctor, cache),
+}
 _COMMANDS = {
-    command.__name__.strip("_").replace("_", "-"): command
-    for command in (
-        translate,
-        raise_,
-        compile_,
-        parity,
-        cycles,
-        diff,
-        report,
-        explain,
-        layout,
-        targets,
-        check,
-        update,
-        watch,
-        lsp,
-        tune,
-        cache,
-        doctor,
-        *DEVICE_COMMANDS,
-    )
+    command.__name__.strip("_").replace("_", "-"): (command, panel)
+    for panel, commands in _PANELS.items()
+    for command in commands
 }
 
 
@@ -142,7 +133,7 @@ def app_for(argv: Sequence[str]) -> typer.Typer:
     app = typer.Typer(**_program)
     app.callback()(global_options)
     asked = argv[0] if argv else ""
-    for name, command in _COMMANDS.items():
+    for name, (command, panel) in _COMMANDS.items():
         if name == asked or asked not in _COMMANDS:
-            app.command(name)(command)
+            app.command(name, rich_help_panel=panel)(command)
     return app

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
@@ -39,6 +40,24 @@ def rich_console(verbosity: Verbosity, file: TextIO | None = None) -> Console:
         # A table in a file or a pipe should not be cut at 80 columns.
         width=None if file.isatty() else 200,
     )
+
+
+@contextlib.contextmanager
+def progress(what: str, total: int, verbosity: Verbosity) -> Iterator[Callable[[], None]]:
+    """A bar on standard error while it is a terminal, with the time that has passed; -> what says that one more of `total` is done.
+
+    One thing alone has a bar that only moves: that something is going on is what the reader has to know.
+    """
+    if not total or not sys.stderr.isatty() or verbosity.quiet:
+        yield lambda: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    counted = [MofNCompleteColumn()] if total > 1 else []
+    columns = [TextColumn("{task.description}"), BarColumn(), *counted, TimeElapsedColumn()]
+    with Progress(*columns, console=rich_console(verbosity, sys.stderr), transient=True) as bar:
+        task = bar.add_task(what, total=total if total > 1 else None)
+        yield lambda: bar.advance(task)
 
 
 def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:

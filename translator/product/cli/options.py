@@ -7,6 +7,14 @@ from typing import Annotated, Optional
 
 import typer
 
+# The parts of `translate --help`; other commands have the same options under the same names.
+_RESULTS = "Results"
+_LAUNCHES = "Launches"
+_WRITING = "How it is written"
+_CHECKS = "Checks"
+_GLUON = "Kernels that are Gluon already"
+_RUNNING = "How it runs"
+
 TARGET_HELP = "Architecture such as gfx950; several separated by commas, or all; may be repeated."
 
 
@@ -40,20 +48,40 @@ _SEVERAL_TARGETS = typer.Option("-t", "--target", metavar="TARGET", help=TARGET_
 Targets = Annotated[list[str], _SEVERAL_TARGETS]
 TargetsOrNone = Annotated[Optional[list[str]], _SEVERAL_TARGETS]
 Kernels = Annotated[
-    Optional[list[str]], typer.Option("-k", "--kernel", metavar="NAME", help="Only this kernel; may be repeated.")
+    Optional[list[str]],
+    typer.Option(
+        "-k", "--kernel", metavar="NAME", help="Only this kernel; may be repeated.", rich_help_panel=_LAUNCHES
+    ),
 ]
 Launches = Annotated[
     Optional[str],
     typer.Option(
-        "-l", "--launches", metavar="FILE", help="Launch specs (JSON); derived from the source when left out."
+        "-l",
+        "--launches",
+        metavar="FILE",
+        help="Launch specs (JSON); derived from the source when left out.",
+        rich_help_panel=_LAUNCHES,
     ),
 ]
 Json = Annotated[
     Optional[str],
-    typer.Option("--json", metavar="[FILE]", help="Write results as JSON; to standard output without a FILE (*.json)."),
+    typer.Option(
+        "--json",
+        metavar="[FILE]",
+        help="Write results as JSON; to standard output without a FILE (*.json).",
+        rich_help_panel=_RESULTS,
+    ),
 ]
 Jobs = Annotated[
-    int, typer.Option("-j", "--jobs", min=0, metavar="N", help="Child processes; 0 means one per available core.")
+    int,
+    typer.Option(
+        "-j",
+        "--jobs",
+        min=0,
+        metavar="N",
+        help="Child processes; 0 means one per available core.",
+        rich_help_panel=_RUNNING,
+    ),
 ]
 Cluster = Annotated[
     Optional[str],
@@ -61,6 +89,7 @@ Cluster = Annotated[
         "--cluster",
         metavar="ADDRESS",
         help="Run jobs on the workers of a Dask scheduler, tcp://HOST:8786, or of local:N workers started for this command.",
+        rich_help_panel=_RUNNING,
     ),
 ]
 Format = Annotated[
@@ -70,6 +99,7 @@ Format = Annotated[
         metavar="FORMAT",
         help="text, sarif (for code scanning) or github (annotations); what is not text goes to standard output.",
         autocompletion=complete_word("text", "sarif", "github"),
+        rich_help_panel=_RESULTS,
     ),
 ]
 GivenLaunches = Annotated[str, typer.Option("-l", "--launches", metavar="FILE", help="Launch specs (JSON).")]
@@ -88,14 +118,27 @@ GeneratedFiles = Annotated[
     typer.Argument(help="Generated files, or files they are made from; all of the project when left out."),
 ]
 Validate = Annotated[
-    bool, typer.Option("--validate/--no-validate", help="Run source and translation on the CPU and compare.")
+    bool,
+    typer.Option(
+        "--validate/--no-validate", help="Run source and translation on the CPU and compare.", rich_help_panel=_CHECKS
+    ),
 ]
-Compile = Annotated[bool, typer.Option("--compile/--no-compile", help="Compile what was written.")]
+Compile = Annotated[
+    bool, typer.Option("--compile/--no-compile", help="Compile what was written.", rich_help_panel=_CHECKS)
+]
 Timeout = Annotated[
-    float, typer.Option("--timeout", metavar="SECONDS", help="Limit for one compiler job, in CPU time.")
+    float,
+    typer.Option(
+        "--timeout", metavar="SECONDS", help="Limit for one compiler job, in CPU time.", rich_help_panel=_CHECKS
+    ),
 ]
 Import = Annotated[
-    bool, typer.Option("--import", help="Really import modules whose constants cannot be evaluated statically.")
+    bool,
+    typer.Option(
+        "--import",
+        help="Really import modules whose constants cannot be evaluated statically.",
+        rich_help_panel=_LAUNCHES,
+    ),
 ]
 Assignments = Annotated[
     Optional[list[str]],
@@ -103,19 +146,34 @@ Assignments = Annotated[
         "--set",
         metavar="NAME=VALUE",
         help="A type or value for launches that are guessed; KERNEL.NAME=VALUE for one kernel; repeatable.",
+        rich_help_panel=_LAUNCHES,
     ),
 ]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="Guess no launches: ask for every value that the source does not say.")
+    bool,
+    typer.Option(
+        "--strict",
+        help="Guess no launches: ask for every value that the source does not say.",
+        rich_help_panel=_LAUNCHES,
+    ),
 ]
-AllConfigs = Annotated[bool, typer.Option("--all-configs", help="Of a large autotune list too, every configuration.")]
+AllConfigs = Annotated[
+    bool,
+    typer.Option("--all-configs", help="Of a large autotune list too, every configuration.", rich_help_panel=_LAUNCHES),
+]
 CompareWithTriton = Annotated[
-    bool, typer.Option("--parity/--no-parity", help="Compare with Triton's own compile of the source.")
+    bool,
+    typer.Option(
+        "--parity/--no-parity", help="Compare with Triton's own compile of the source.", rich_help_panel=_CHECKS
+    ),
 ]
 WrittenFor = Annotated[
     Optional[str],
     typer.Option(
-        "--from", metavar="GPU", help="What kernels that are Gluon already are written for: sm_90, sm_100, gfx950, ..."
+        "--from",
+        metavar="GPU",
+        help="What kernels that are Gluon already are written for: sm_90, sm_100, gfx950, ...",
+        rich_help_panel=_GLUON,
     ),
 ]
 CapturedFrom = Annotated[
@@ -131,12 +189,16 @@ KeepStructure = Annotated[
     typer.Option(
         "--keep-structure",
         help="Of kernels for NVIDIA GPUs, op by op: copies, barriers and partitions stay, where the target has them.",
+        rich_help_panel=_GLUON,
     ),
 ]
 EmitStage = Annotated[
     Optional[str],
     typer.Option(
-        "--emit", metavar="STAGE", help="lifted: write the Triton kernel that a kernel which is Gluon already computes."
+        "--emit",
+        metavar="STAGE",
+        help="lifted: write the Triton kernel that a kernel which is Gluon already computes.",
+        rich_help_panel=_GLUON,
     ),
 ]
 General = Annotated[
@@ -145,22 +207,41 @@ General = Annotated[
         "--general/--exact",
         help="Write layouts as formulas, for other tile sizes and numbers of warps than those of the launches; or, as without either,"
         " for these alone, with the numbers written out.",
+        rich_help_panel=_WRITING,
     ),
 ]
 WriteLaunches = Annotated[
     Optional[str],
-    typer.Option("--write-launches", metavar="FILE", help="Write the launches that were guessed there, to be edited."),
+    typer.Option(
+        "--write-launches",
+        metavar="FILE",
+        help="Write the launches that were guessed there, to be edited.",
+        rich_help_panel=_RESULTS,
+    ),
 ]
 Force = Annotated[
-    bool, typer.Option("--force", help="Replace output files that gluonize did not write, or that were edited by hand.")
+    bool,
+    typer.Option(
+        "--force",
+        help="Replace output files that gluonize did not write, or that were edited by hand.",
+        rich_help_panel=_RESULTS,
+    ),
 ]
-Out = Annotated[Optional[str], typer.Option("-o", "--out", metavar="FILE", help="Output file (one target).")]
+Out = Annotated[
+    Optional[str],
+    typer.Option("-o", "--out", metavar="FILE", help="Output file (one target).", rich_help_panel=_RESULTS),
+]
 OutDir = Annotated[
     Optional[str],
-    typer.Option("--out-dir", metavar="DIR", help="Folder for outputs; beside the source if left out."),
+    typer.Option(
+        "--out-dir", metavar="DIR", help="Folder for outputs; beside the source if left out.", rich_help_panel=_RESULTS
+    ),
 ]
 KeepGoing = Annotated[
-    bool, typer.Option("--keep-going", help="Translate the other kernels and targets when one is refused.")
+    bool,
+    typer.Option(
+        "--keep-going", help="Translate the other kernels and targets when one is refused.", rich_help_panel=_RUNNING
+    ),
 ]
 Fallback = Annotated[
     Optional[str],
@@ -168,10 +249,14 @@ Fallback = Annotated[
         "--fallback",
         metavar="general|raise",
         help="general: also emit an assumption-free kernel and a launcher that picks. raise: what is refused is raised from Triton's compile.",
+        rich_help_panel=_WRITING,
     ),
 ]
 NumBuffers = Annotated[
-    Optional[int], typer.Option("--num-buffers", min=1, metavar="N", help="LDS buffers of a pipelined loop.")
+    Optional[int],
+    typer.Option(
+        "--num-buffers", min=1, metavar="N", help="LDS buffers of a pipelined loop.", rich_help_panel=_WRITING
+    ),
 ]
 Strategy = Annotated[
     Optional[str],
@@ -180,6 +265,7 @@ Strategy = Annotated[
         metavar="NAME",
         help="How to pipeline; chosen when left out.",
         autocompletion=complete_strategy,
+        rich_help_panel=_WRITING,
     ),
 ]
 Optimize = Annotated[
@@ -189,6 +275,7 @@ Optimize = Annotated[
         metavar="LEVEL",
         help="parity, aggressive or search.",
         autocompletion=complete_word("parity", "aggressive", "search"),
+        rich_help_panel=_WRITING,
     ),
 ]
 Choose = Annotated[
@@ -197,16 +284,27 @@ Choose = Annotated[
         "--choose",
         metavar="NAME=VALUE",
         help="Decide what is otherwise left to a default, such as depth=3; repeatable.",
+        rich_help_panel=_WRITING,
     ),
 ]
 NumCtas = Annotated[
     Optional[int],
     typer.Option(
-        "--num-ctas", metavar="N", help="Workgroups of each program: a cluster, where the launch says nothing of it."
+        "--num-ctas",
+        metavar="N",
+        help="Workgroups of each program: a cluster, where the launch says nothing of it.",
+        rich_help_panel=_WRITING,
     ),
 ]
 Budget = Annotated[
-    int, typer.Option("--budget", min=1, metavar="TRIALS", help="Ways to write a kernel that --optimize search tries.")
+    int,
+    typer.Option(
+        "--budget",
+        min=1,
+        metavar="TRIALS",
+        help="Ways to write a kernel that --optimize search tries.",
+        rich_help_panel=_WRITING,
+    ),
 ]
 Retile = Annotated[
     Optional[str],
@@ -214,16 +312,20 @@ Retile = Annotated[
         "--retile",
         metavar="FILE",
         help="Search tile sizes and warps of the launches too, and write the launches found there.",
+        rich_help_panel=_LAUNCHES,
     ),
 ]
 Rules = Annotated[
     Optional[list[str]],
-    typer.Option("--rules", metavar="PATH", help="TOML file, or folder of them, with more rewrite rows; repeatable."),
+    typer.Option(
+        "--rules",
+        metavar="PATH",
+        help="TOML file, or folder of them, with more rewrite rows; repeatable.",
+        rich_help_panel=_WRITING,
+    ),
 ]
 
 
 def given_targets(targets: list[str] | None) -> str:
-    """What `-t a,b -t c` names, separated by commas. Raises: BadParameter as the option parser does for an option that is missing."""
-    if not targets:
-        raise typer.BadParameter("is missing: an architecture such as gfx950", param_hint="-t / --target")
-    return ",".join(targets)
+    """What `-t a,b -t c` names, separated by commas. Raises: TranslationError `unknown-target` where there is none."""
+    return ",".join(targets or ())

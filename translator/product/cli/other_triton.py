@@ -17,7 +17,7 @@ from pathlib import Path
 import gluonize
 from gluonize import rules
 from gluonize.diagnostics import Diagnostic, TranslationError
-from gluonize.versions import NOT_INSTALLED, same_release, triton_version
+from gluonize.versions import NOT_INSTALLED, TRIED, same_release, triton_version
 
 _MOVED = "GLUONIZE_TRITON_PYTHON"  # set in the environment of a command that runs elsewhere: where
 _ASKS = "import sys, triton; print(triton.__version__, *sys.version_info[:2])"
@@ -41,6 +41,8 @@ def check_release(wanted: str) -> None:
     if not same_release(wanted, version):
         message = f"an output for Triton {wanted} was asked for, and this is {version}"
         help = f"name a Python that has it: --for-triton {wanted} --triton-python /path/to/python"
+        if not any(same_release(wanted, tried) for tried in TRIED):
+            help = f"gluonize works with Triton {' and '.join(TRIED)}: ask for one of them"
         raise TranslationError(Diagnostic("triton-version", message, help=help))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.diagnostics import Diagnostic, TranslationError, did_you_mean
 from gluonize.read.evaluate.jit_calls import jit_calls
 from gluonize.read.evaluate.jit_function import JitBuilder
 from gluonize.read.names.reached import origin_of
@@ -86,4 +86,5 @@ def _no_such_kernel(module: Scope, qualname: str, part: str) -> Diagnostic:
     ]
     known = f"it has {', '.join(names)}" if names else "it has no decorated functions"
     missing = qualname if part == qualname else f"{qualname} (no {part} in it)"
-    return Diagnostic("kernel-missing", f"no kernel named {missing}", module.path, why=known)
+    help = did_you_mean(part, names)
+    return Diagnostic("kernel-missing", f"no kernel named {missing}", module.path, why=known, help=help)

@@ -97,9 +97,10 @@ def _parse(path: str, _mtime_ns: int, _size: int) -> ParsedFile:
     try:
         text = decode_source_bytes(raw)
     except (UnicodeDecodeError, SyntaxError, LookupError) as error:
-        why = str(error)
+        why, help = str(error), "save it as UTF-8, or name its encoding in the first line: # -*- coding: latin-1 -*-"
+        line = _not_utf8(raw)
         raise TranslationError(
-            Diagnostic("source-not-python", "not Python source: it is not text", path, why=why)
+            Diagnostic("source-not-python", "not Python source: it is not text", path, line, why=why, help=help)
         ) from None
     try:
         with warnings.catch_warnings():
@@ -117,6 +118,15 @@ def _parse(path: str, _mtime_ns: int, _size: int) -> ParsedFile:
     if shown is not text:  # Triton asks for the lines of a function by this cache
         linecache.cache[path] = (len(shown), None, shown.splitlines(keepends=True), path)
     return ParsedFile(path, shown, tree, text)
+
+
+def _not_utf8(raw: bytes) -> int:
+    """The first line that is not UTF-8; 0 where all are."""
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return raw.count(b"\n", 0, error.start) + 1
+    return 0
 
 
 def _nested(path: str, line: int) -> TranslationError:

@@ -6,18 +6,21 @@ import functools
 import os
 import re
 
+from gluonize.read.files.generated import is_generated
 from gluonize.read.files.modules import module_of_path
 
 _MAX_FILES = 3000
 
 
 def files_mentioning(path: str, texts: tuple[str, ...]) -> tuple[str, ...]:
-    """The other files of the package around a file that have one of these texts in them: `kernel[`, `function(`.
+    """The other files of the package around a file that have one of these texts in them: `kernel[`, `function(`. Translations are none
+    of them: what they say was taken from their sources, and depends on how often those were translated before.
 
     Which they are may change with any file of the package, a new one too: what is kept of an answer that looked into them asks again.
     """
     others = (other for other in _package_files(path) if other != path)
-    return tuple(other for other in others if any(text in text_of(other) for text in texts))
+    mentioning = ((other, text_of(other)) for other in others)
+    return tuple(o for o, said in mentioning if any(text in said for text in texts) and not is_generated(said))
 
 
 def files_mentioning_now(path: str, texts: tuple[str, ...]) -> tuple[str, ...]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
-from gluonize.diagnostics import Diagnostic
+from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.read.files.modules import parse_file
+from gluonize.read.files.near import near_file
 
 
 def is_path(source: str) -> bool:
@@ -22,7 +24,13 @@ def source_name(source: str) -> str:
 def check_source(source: str) -> None:
     """Refuse a source path that cannot be read, before anything is started."""
     if is_path(source):
-        parse_file(source)
+        try:
+            parse_file(source)
+        except TranslationError as error:
+            found = error.diagnostics[0]
+            if found.code != "source-missing":
+                raise
+            raise TranslationError(replace(found, why="", help=near_file(source))) from None
 
 
 def source_folders(source: str) -> tuple[str, ...]:
@@ -33,4 +41,6 @@ def source_folders(source: str) -> tuple[str, ...]:
 def no_kernels(source: str) -> Diagnostic:
     """What is said of a file without kernels."""
     message, help = "there are no Triton kernels in it", "kernels are functions with @triton.jit"
+    if source.endswith(".json"):
+        help = f"the source is a Python file, and launches are given with -l {source}"
     return Diagnostic("source-no-kernels", message, source, help=help)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.diagnostics import Diagnostic, TranslationError, did_you_mean, nearest
 from gluonize.read.evaluate.spec_values import decode_value
 from gluonize.read.spec.launch import LaunchSpec
 
@@ -33,13 +32,14 @@ def compile_arguments(spec: LaunchSpec, fn: Any, load_jit: Callable[[str], Any] 
     """
     problems: list[Diagnostic] = []
     names = list(fn.arg_names)
-    for field in ("signature", "constexprs", "attrs"):
-        for name in getattr(spec, field):
-            if name not in names:
-                near = difflib.get_close_matches(name, names, 1)
-                help = f"did you mean {near[0]}?" if near else f"its arguments are {', '.join(names)}"
-                message = f"{field} of launch {spec.id}: {spec.kernel} has no argument {name}"
-                problems.append(Diagnostic("spec-unknown-argument", message, help=help))
+    given = {name: field for field in ("attrs", "constexprs", "signature") for name in getattr(spec, field)}
+    meant = set()  # arguments that are there under a wrong name, whose absence is no further mistake
+    for name, field in given.items():
+        if name not in names:
+            meant.add(nearest(name, [n for n in names if n not in given]))
+            help = did_you_mean(name, names, f"its arguments are {', '.join(names)}")
+            message = f"{field} of launch {spec.id}: {spec.kernel} has no argument {name}"
+            problems.append(Diagnostic("spec-unknown-argument", message, help=help))
     signature: dict[str, Any] = {}
     constexprs: dict[tuple[int, ...], Any] = {}
     attrs: dict[tuple[int, ...], list] = {}
@@ -48,7 +48,7 @@ def compile_arguments(spec: LaunchSpec, fn: Any, load_jit: Callable[[str], Any] 
             kind = _type_of(spec, param)
             values = _value_of(spec, param, kind, load_jit)
         except TranslationError as error:
-            problems.extend(error.diagnostics)
+            problems.extend(() if param.name in meant else error.diagnostics)
             continue
         flags = spec.attrs.get(param.name, "")
         if fn.is_gluon() and isinstance(kind, str) and kind.startswith("tensordesc") and kind.endswith("]>"):
@@ -101,11 +101,12 @@ def _value_of(spec: LaunchSpec, param: Any, kind: Any, load_jit: Callable[[str],
     what = "value" if param.is_constexpr or param.name in spec.signature else "type"
     field = "constexprs" if what == "value" else "signature"
     message = f"{param.name} of {spec.kernel} has no {what} in launch {spec.id}"
+    example = "128" if what == "value" else '"*fp16"' if "ptr" in param.name else '"i32"'
     raise TranslationError(
         Diagnostic(
             "spec-missing",
             message,
-            help=f'give it in "{field}": {{"{param.name}": ...}} or with --set {param.name}=VALUE',
+            help=f'give it in the launch: "{field}": {{"{param.name}": {example}, ...}}',
         )
     )
 

@@ -6,7 +6,6 @@ imports no Triton, so a bad file is refused at once. `compile_arguments.py` turn
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Mapping
@@ -14,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.diagnostics import Diagnostic, TranslationError, did_you_mean, nearest
 from gluonize.read.evaluate.spec_values import decode_value, encode_value, value_problem
+from gluonize.read.files.near import near_file
 from gluonize.read.spec.descriptors import descriptor_type
 from gluonize.read.spec.given_values import completed
 from gluonize.read.spec.torch_types import CASTS, TRITON_TYPE
@@ -116,8 +116,9 @@ def read_launches(path: str, each: bool = False) -> list[LaunchSpec]:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        help = near_file(path) if isinstance(error, FileNotFoundError) else ""
         raise TranslationError(
-            Diagnostic("spec-unreadable", "cannot read the launch specs", path, why=why or "")
+            Diagnostic("spec-unreadable", "cannot read the launch specs", path, why=why or "", help=help)
         ) from None
     return parse_launches(text, path, each)
 
@@ -134,8 +135,9 @@ def parse_launches(data: str | Mapping | list, file: str = "", each: bool = Fals
         try:
             data = json.loads(data, object_pairs_hook=_no_duplicates)
         except json.JSONDecodeError as error:
+            help = "launches come from a JSON file; the source stands before -l" if file.endswith(".py") else ""
             raise TranslationError(
-                Diagnostic("spec-json", f"not JSON: {error.msg}", file, error.lineno, error.colno)
+                Diagnostic("spec-json", f"not JSON: {error.msg}", file, error.lineno, error.colno, help=help)
             ) from None
         except _DuplicateKey as error:
             raise TranslationError(
@@ -194,8 +196,10 @@ def _launch_list(data: Any, file: str) -> list:
             raise TranslationError(Diagnostic("spec-version", message, file))
         if "launches" not in data:
             message = 'neither "launches" nor "kernel" is in it'
-            why = f"its keys are {sorted(map(str, data))}"
-            raise TranslationError(Diagnostic("spec-missing", message, file, why=why))
+            why = f"its keys are {', '.join(sorted(map(str, data)))}"
+            near = next((key for key in map(str, data) if nearest(key, ("launches", "kernel"))), "")
+            help = did_you_mean(near, ("launches", "kernel"), 'expected {"version": 1, "launches": [...]}')
+            raise TranslationError(Diagnostic("spec-missing", message, file, why=why, help=help))
         data = data["launches"]
     elif isinstance(data, Mapping):
         return [data]
@@ -224,10 +228,20 @@ def type_problem(text: Any) -> str | None:
         element = text.removeprefix("*").removeprefix("k") if text.startswith("*") else text
     if element in SCALAR_TYPES:
         return None
+    near = type_meant(text)
+    return f"unknown type {text!r}" + (f"; did you mean {near}?" if near else f"; known are {', '.join(SCALAR_TYPES)}")
+
+
+def type_meant(text: str) -> str:
+    """The type, as signatures spell it, that a text was probably meant to be: `*fp16` for `*float16x` and for `torch.float16*`.
+
+    Empty where none is near.
+    """
     longer = CASTS | TRITON_TYPE
-    near = [longer[element]] if element in longer else difflib.get_close_matches(element, SCALAR_TYPES, 1)
-    hint = f"; did you mean {text.replace(element, near[0]) if element else near[0]}?" if near else ""
-    return f"unknown type {text!r}{hint}"
+    element = text.strip("*& ").rpartition(".")[2]
+    begun = [name for name in longer if len(element) > 3 and name.startswith(element)]
+    near = (begun or [longer.get(element) or nearest(element, (*SCALAR_TYPES, *longer), 0.75)])[0]
+    return f"{'*' * ('*' in text)}{longer.get(near, near)}" if near else ""
 
 
 class _Checker:
@@ -248,9 +262,10 @@ class _Checker:
         if isinstance(item.get("kernel"), str):
             self.where += f" ({item.get('id') or item['kernel']})"
         known = list(LaunchSpec.__dataclass_fields__)
-        for key in item:
-            if key not in known and key not in _IGNORED and (near := difflib.get_close_matches(key, known, 1, 0.75)):
-                self.report("spec-field", key, f"no such field; did you mean {near[0]}?")
+        for key in tuple(item):
+            if key not in known and key not in _IGNORED and (near := nearest(key, known, 0.75)):
+                self.report("spec-field", key, f"no such field; did you mean {near}?")
+                item = {near: item[key], **item}  # what follows from it is no further mistake
         kernel = self.text(item, "kernel", required=True)
         if kernel and not _NAME.fullmatch(kernel):
             self.report("spec-field", "kernel", f"{kernel!r} is not the name of a function")
@@ -310,7 +325,10 @@ class _Checker:
     def grid(self, value: Any) -> tuple[int, ...]:
         sizes = value if isinstance(value, (list, tuple)) else None
         if sizes is None or len(sizes) > 3 or any(type(n) is not int or n < 0 for n in sizes):
-            self.report("spec-field", "grid", f"expected at most three non-negative integers, not {json.dumps(value)}")
+            help = f"write [{value}]" if type(value) is int and value >= 0 else "such as [128, 1, 1]"
+            self.report(
+                "spec-field", "grid", f"expected at most three non-negative integers, not {json.dumps(value)}", help
+            )
             return ()
         return tuple(sizes)
 
@@ -326,14 +344,20 @@ class _Checker:
         for name, flags in spec.attrs.items():
             for flag in _leaves(flags):
                 if not isinstance(flag, str) or set(flag) - {"D", "S"}:
-                    self.report("spec-field", f"attrs.{name}", f"attributes are the letters D and S, not {flag!r}")
-            if spec.signature.get(name, "constexpr") == "constexpr" and any(_leaves(flags)):
-                self.report("spec-field", f"attrs.{name}", "a constexpr argument has no attributes")
+                    message = f"attributes are the letters D and S, not {flag!r}"
+                    help = "D: divisible by 16; S: storage within 2 GiB; DS: both; left out: neither"
+                    self.report("spec-field", f"attrs.{name}", message, help)
+            kind = spec.signature.get(name)
+            if kind is None and spec.signature and any(_leaves(flags)):
+                help = did_you_mean(name, spec.signature, f'give its type: "signature": {{"{name}": "i32", ...}}')
+                self.report("spec-field", f"attrs.{name}", f"the signature has no {name}", help)
+            elif kind == "constexpr" and any(_leaves(flags)):
+                self.report("spec-field", f"attrs.{name}", "a constexpr argument has no attributes", "leave it out")
 
     def options(self, options: dict[str, Any]) -> None:
         for name in options:
-            if name not in _OPTIONS and (near := difflib.get_close_matches(name, _OPTIONS, 1, 0.8)):
-                self.report("spec-field", f"options.{name}", f"no such option; did you mean {near[0]}?")
+            if name not in _OPTIONS and (near := nearest(name, _OPTIONS, 0.8)):
+                self.report("spec-field", f"options.{name}", f"no such option; did you mean {near}?")
         for name in ("num_warps", "num_stages", "num_ctas", "waves_per_eu", "matrix_instr_nonkdim"):
             value = options.get(name, 1)
             if type(value) is not int or value < 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 
-from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.diagnostics import Diagnostic, TranslationError, did_you_mean
 from gluonize.read.files.source_names import source_name
 from gluonize.read.spec.launch import LaunchSpec, RefusedLaunch, read_launches
 
@@ -34,7 +34,9 @@ def select_launches(path: str, source: str, kernels: tuple[str, ...], refused: b
     else:
         message = f"no launch for {', '.join(kernels) or source}"
     has = sorted({f"{spec.kernel} of {spec.source}" if spec.source else spec.kernel for spec in every})
-    raise TranslationError(Diagnostic("spec-missing", message, path, why=f"it has launches for {', '.join(has)}"))
+    help = did_you_mean(next((n for n in kernels if all(s.kernel != n for s in every)), ""), (s.kernel for s in every))
+    why = f"it has launches for {', '.join(has)}"
+    raise TranslationError(Diagnostic("spec-missing", message, path, why=why, help=help))
 
 
 def _launches_of(path: str) -> tuple[LaunchSpec, ...]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import functools
 import json
-import os
 from collections.abc import Callable, Container, Sequence, Set
 from dataclasses import dataclass, replace
 from types import ModuleType
@@ -23,7 +22,6 @@ from gluonize.facts.loops.loop_range import loop_bounds, trips_of
 from gluonize.gluon.function import GluonFunction, layout_made, parsed
 from gluonize.gluon.names import spelled_apart
 from gluonize.gluon.walk import called, children, dotted, names, walk
-from gluonize.read.files.moved_lines import file_line
 from gluonize.read.files.source_text import Edit
 from gluonize.rules import gluon
 from gluonize.trace.front.trace import ConstFact
@@ -59,12 +57,13 @@ _SHAPE_CALLS = frozenset(
 _OF_TENSORS = frozenset("reshape view broadcast_to expand_dims".split())  # the first argument as functions
 
 
-def untranslated(fn: JITFunction, node: ast.AST, condition: str) -> str:
-    """The statement that stands for code which no launch reached, under a compile-time condition."""
-    line = file_line(fn, node.lineno)
-    where = f"{os.path.basename(fn.file_name or '')}:{line}"
+def untranslated(fn: JITFunction, condition: str) -> str:
+    """The statement that stands for code which no launch reached, under a compile-time condition.
+
+    It names no line: a comment above would change the text of what does the same.
+    """
     what = " ".join(condition.split()) or "this code"
-    return f"gl.static_assert(False, {quoted(f'{fn.__name__}: `{what}` {_UNTRANSLATED} ({where})')})"
+    return f"gl.static_assert(False, {quoted(f'{fn.__name__}: `{what}` {_UNTRANSLATED}')})"
 
 
 def idle_loop(facts: FunctionFacts, loop: ast.For, emit: Callable[[ast.expr], str]) -> list[str]:
@@ -77,8 +76,7 @@ def idle_loop(facts: FunctionFacts, loop: ast.For, emit: Callable[[ast.expr], st
         return []  # it never makes one
     first, last = "0" if low is None else _side(low, emit), _side(high, emit)
     fn = facts.frame.fn
-    where = f"{os.path.basename(fn.file_name or '')}:{file_line(fn, loop.lineno)}"
-    message = quoted(f"{fn.__name__}: `{loop_text(facts, loop)}` {_IDLE} ({where})")
+    message = quoted(f"{fn.__name__}: `{loop_text(facts, loop)}` {_IDLE}")
     return [f"gl.static_assert({last} <= {first}, {message})"]
 
 
@@ -102,7 +100,7 @@ def missing_side(facts: FunctionFacts, owned: Container[ast.AST], s: ast.If) -> 
     decided = isinstance(fact, ConstFact) and fact.value and not s.orelse
     if not decided or not any(n in owned for inner in s.body for n in ast.walk(inner)):
         return []
-    refusal, indent = untranslated(facts.frame.fn, s, negated(facts.source.of(s.test))), facts.source.indent(s)
+    refusal, indent = untranslated(facts.frame.fn, negated(facts.source.of(s.test))), facts.source.indent(s)
     return [(end, end, f"\n{indent}else:\n{indent}    {refusal}")]
 
 

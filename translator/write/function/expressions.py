@@ -152,7 +152,7 @@ class Expressions(DemandWalk):
             return None
         test = self.facts.source.of(node.test)
         condition = test if child is node.body else contracts.negated(test)
-        return Written(contracts.untranslated(self.facts.frame.fn, child, condition), ast.Call)
+        return Written(contracts.untranslated(self.facts.frame.fn, condition), ast.Call)
 
     def use(self, node: ast.Name, want: Any) -> Written:
         if (literal := getattr(node, "literal", None)) is not None:

@@ -217,6 +217,3 @@ def bench(
         out, given_targets(target), launches, tuple(kernel or ()), id, source, timeout, import_hosts
     )
     return run_bench(options, samples, json, context.obj)
-
-
-DEVICE_COMMANDS = (capture, prove, validate, bundle, run_bundle, bench)

@@ -53,7 +53,7 @@ SourcesOrNone = Annotated[
     Optional[list[str]],
     typer.Argument(
         help="Python files, folders, patterns or a module; may be left out when every launch names its source (batch mode), and without"
-        " --target too for all that [tool.gluonize] in pyproject.toml names."
+        " --target too for all that \\[tool.gluonize] in pyproject.toml names."
     ),
 ]
 _OF_UPDATES = ("jobs", "timeout", "validate", "compile", "cache", "format", "cluster")

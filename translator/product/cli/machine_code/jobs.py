@@ -11,6 +11,7 @@ from gluonize.product.cli.console import print_diagnostics
 from gluonize.product.cli.results import write_json
 from gluonize.product.project.cache.kept_jobs import Pool
 from gluonize.product.project.output.overwrite import check_json
+from gluonize.product.project.output.swapped import check_not_swapped
 from gluonize.read.files.source_names import check_source, source_folders
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.read.spec.selected import select_launches
@@ -69,6 +70,8 @@ def read_inputs(options: CompileOptions, *files: str) -> Inputs:
     check_json(options.json)
     for file in files:
         check_source(file)
+    if len(files) > 1:
+        check_not_swapped(*files, "gluonize parity")
     return Inputs(files, select_launches(options.launches, files[0], options.kernels), targets)
 
 

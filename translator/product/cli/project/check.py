@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.product.cli import exit_status
-from gluonize.product.cli.console import Verbosity, print_diagnostics
+from gluonize.product.cli.console import Verbosity, print_diagnostics, progress
 from gluonize.product.cli.finding_formats import reported
 from gluonize.product.cli.project.check_text import CheckPrinter, state_entry, write_states
 from gluonize.product.cluster.open_pool import open_pool
@@ -18,13 +18,14 @@ from gluonize.product.project.checks.check import FileState, fails, file_state
 from gluonize.product.project.checks.checked_file import CheckedFile
 from gluonize.product.project.checks.findings import of_launches, of_state
 from gluonize.product.project.checks.validation import validate_file
-from gluonize.product.project.files.changed import changed_since
+from gluonize.product.project.files.changed import changed_since, settings_changed
 from gluonize.product.project.files.config import find_config, read_config
 from gluonize.product.project.files.planned import ProjectFile, concerned, discover, from_config
 from gluonize.product.project.output.file import STANDARD_OUTPUT, check_destination, write_whole
 from gluonize.product.project.output.overwrite import check_json
 from gluonize.product.project.output.verdict import LEVELS
 from gluonize.product.review.annotations import Annotation, errors
+from gluonize.read.files.near import near_file
 
 # States of files whose text can be run.
 RUNNABLE = ("current", "edited", "outdated")
@@ -68,9 +69,13 @@ def _run_check(options: CheckOptions, verbosity: Verbosity, found: list[Annotati
     to_stderr = options.json == STANDARD_OUTPUT or options.format != "text"
     printer = CheckPrinter(verbosity, to_stderr=to_stderr, allow_edits=options.allow_edits)
     cache = ContentCache.of_user(options.cache)
-    states = []
-    for state in states_of(files, options.jobs, options.timeout, cache, options.cluster):
-        states.append(state)
+    with progress("checking", len(files), verbosity) as advance:
+        states = []
+        for state in states_of(files, options.jobs, options.timeout, cache, options.cluster):
+            states.append(state)
+            advance()
+    printer.summary(states)
+    for state in states:
         printer.file(state)
         found += of_state(state, options.allow_edits)
     checked = [CheckedFile(state) for state in states]
@@ -81,7 +86,7 @@ def _run_check(options: CheckOptions, verbosity: Verbosity, found: list[Annotati
             less = _less_validated(one.state.file.output, options.validated)
             found += errors([less])
             print_diagnostics([less])
-    printer.summary(states)
+    printer.advice(states)
     if options.json:
         write_states(options.json, [state_entry(x.state, x.level, x.launches) for x in checked])
     if options.comment:
@@ -101,7 +106,8 @@ def _chosen_files(options: CheckOptions) -> tuple[ProjectFile, ...]:
     changed = changed_since(options.changed_since)
     config = options.config or find_config()
     if config and os.path.realpath(config) in map(os.path.realpath, changed):
-        return files
+        if settings_changed(config, options.changed_since):
+            return files
     return concerned(files, changed)
 
 
@@ -181,7 +187,9 @@ def project_files(
     covered = {os.path.realpath(file.output) for file in files}
     gone = [path for path in paths if not os.path.exists(path) and os.path.realpath(path) not in covered]
     if gone:
-        raise TranslationError(*(Diagnostic("source-missing", "no such file", path) for path in gone))
+        raise TranslationError(
+            *(Diagnostic("source-missing", "no such file", path, help=near_file(path)) for path in gone)
+        )
     return (*chosen, *_elsewhere(paths, covered, search))
 
 

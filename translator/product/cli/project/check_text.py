@@ -8,20 +8,21 @@ import sys
 from collections.abc import Sequence
 
 from gluonize.product.cli.console import Verbosity, print_diagnostics, rich_console
-from gluonize.product.cli.translate.result_lines import validation_line
+from gluonize.product.cli.translate.result_lines import GOOD, OPEN, validation_line
 from gluonize.product.project.checks.check import FileState, fails
 from gluonize.product.project.checks.validation import ValidatedLaunch
 from gluonize.product.project.output.file import STANDARD_OUTPUT, write_whole
 from gluonize.product.project.output.verdict import united_coverage
 
 JSON_VERSION = 1
+_SHOWN = 12  # lines of differences that are shown of all files together without -v
 
 
-def unified_diff(state: FileState) -> list[str]:
-    """From the file to what its source and launches give."""
+def unified_diff(state: FileState, context: int = 3) -> list[str]:
+    """From the file to what its source and launches give, with so many lines around."""
     label = f"what {state.file.source} gives for {state.file.target}"
     lines = difflib.unified_diff(
-        state.found.splitlines(), state.expected.splitlines(), state.file.output, label, lineterm=""
+        state.found.splitlines(), state.expected.splitlines(), state.file.output, label, lineterm="", n=context
     )
     return list(lines)
 
@@ -30,7 +31,7 @@ class CheckPrinter:
     """Text for people, on standard error when results for machines go to standard output."""
 
     def __init__(self, verbosity: Verbosity, to_stderr: bool, allow_edits: bool):
-        self.verbosity, self.allow_edits = verbosity, allow_edits
+        self.verbosity, self.allow_edits, self.left = verbosity, allow_edits, _SHOWN
         self.console = rich_console(verbosity, sys.stderr if to_stderr else sys.stdout)
 
     def file(self, state: FileState) -> None:
@@ -44,31 +45,54 @@ class CheckPrinter:
         if state.state == "outdated" and state.edited:
             self.say("  it was also edited by hand; gluonize update keeps the edits")
         if failed and not self.verbosity.quiet:
-            for line in unified_diff(state):
-                bold = line.startswith(("---", "+++"))
-                self.say(line, style="bold" if bold else {"-": "red", "+": "green", "@": "cyan"}.get(line[:1]))
+            self._difference(unified_diff(state, 3 if self.verbosity.verbose else 1))
         sys.stdout.flush()
         print_diagnostics(state.diagnostics)
 
+    def _difference(self, lines: Sequence[str]) -> None:
+        """The lines, with -v all of them."""
+        shown = len(lines) if self.verbosity.verbose else max(0, self.left)
+        self.left -= len(lines)
+        for line in lines[:shown]:
+            bold = line.startswith(("---", "+++"))
+            self.say(line, style="bold" if bold else {"-": "red", "+": "green", "@": "cyan"}.get(line[:1]))
+        if rest := len(lines) - shown:
+            self.say(f"  {rest} {'more ' * bool(shown)}line{'s' * (rest != 1)} of differences: -v")
+
     def launches(self, state: FileState, launches: Sequence[ValidatedLaunch]) -> None:
-        """How the validation of a file's launches went."""
+        """How the validation of a file's launches went: a line per kernel, and the launches that are not simply validated; all with -v."""
         if self.verbosity.quiet:
             return
         together = united_coverage([launch.found for launch in launches])
+        kernels: dict[str, list[tuple[ValidatedLaunch, str]]] = {}
         for launch in launches:
-            style = {"validated": "green", "mismatch": "red"}.get(launch.found["status"], "yellow")
-            said = validation_line(launch.found, together)
-            self.say(f"{state.file.output}: {launch.spec.id}: {said}", style=style)
+            kernels.setdefault(launch.spec.kernel, []).append((launch, validation_line(launch.found, together)))
+        for kernel, own in kernels.items():
+            good = [launch for launch, said in own if said.partition(",")[0] == "validated"]
+            mark = GOOD if len(good) == len(own) else OPEN
+            count = f"{len(own)} launch{'es' * (len(own) != 1)}"
+            words = "validated" if mark == GOOD else f"{len(good)} of {len(own)} validated"
+            style = "green" if mark == GOOD else "yellow"
+            self.say(f"{mark} {kernel}  {words}  {count}  {state.file.target}  {state.file.output}", style=style)
+            for launch, said in own:
+                if launch not in good or self.verbosity.verbose:
+                    style = {"validated": "green", "mismatch": "red"}.get(launch.found["status"], "yellow")
+                    self.say(f"    {launch.spec.id}: {said}", style=style)
         sys.stdout.flush()
 
     def summary(self, states: Sequence[FileState]) -> None:
-        """How many files are in which state, and what to do."""
+        """How many files are in which state, which is said first."""
         if self.verbosity.quiet:
             return
         counts = {name: sum(state.state == name for state in states) for name in dict.fromkeys(s.state for s in states)}
-        self.say(
-            f"{len(states)} generated file{'s' * (len(states) != 1)}: {', '.join(f'{n} {s}' for s, n in counts.items())}"
-        )
+        listed = ", ".join(f"{n} {state}" for state, n in counts.items())
+        count = f"{len(states)} generated file{'s' * (len(states) != 1)}"
+        self.say(f"{count}: {listed}" if listed else f"{count} have to do with what changed")
+
+    def advice(self, states: Sequence[FileState]) -> None:
+        """What to do, which is said last."""
+        if self.verbosity.quiet:
+            return
         if any(fails(state, self.allow_edits) and state.state in ("outdated", "missing") for state in states):
             self.say("bring them up to date with: gluonize update")
         if any(fails(state, self.allow_edits) and state.state == "edited" for state in states):

@@ -6,7 +6,7 @@ import os
 import sys
 from dataclasses import dataclass
 
-from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.diagnostics import Diagnostic, TranslationError, did_you_mean
 from gluonize.judge.lower.children.worker import WorkerPool, job_count
 from gluonize.product.cli import exit_status
 from gluonize.product.cli.console import Verbosity, rich_console
@@ -44,7 +44,8 @@ def run_diff(review_options: ReviewOptions, options: DiffOptions, verbosity: Ver
         review = open_review(review_options, pool)
         found = _of_kernels(correspond(review.source_text, review.result_text), review, review_options.kernels)
         if options.format == "side":
-            return _side(review, found, options, verbosity)
+            brief = not (options.output or review_options.kernels or options.context < 0 or verbosity.verbose)
+            return _side(review, found, options, verbosity, brief)
         text = _text(review, found, review_options, options, pool)
     if options.output:
         write_whole(options.output, text)
@@ -61,19 +62,33 @@ def _of_kernels(found: Correspondence, review: Review, kernels: tuple[str, ...])
     try:
         return focused(found, kernels)
     except KeyError as error:
-        origins = [found.source.functions[origin] for origin in found.functions.values()]
-        there = dict.fromkeys(origin.name for origin in origins if origin.kernel)
+        there = _kernels(found)
         why = (
             f"{_name(review.result_name)} has {', '.join(there)}" if there else "it has none of the source's functions"
         )
         message = f"no translation of {error.args[0]} to show"
-        raise TranslationError(Diagnostic("kernel-missing", message, review.source_path, why=why)) from None
+        help = did_you_mean(error.args[0], there)
+        raise TranslationError(Diagnostic("kernel-missing", message, review.source_path, why=why, help=help)) from None
 
 
-def _side(review: Review, found: Correspondence, options: DiffOptions, verbosity: Verbosity) -> int:
-    from gluonize.product.report.review.terminal import print_side_by_side
+def _kernels(found: Correspondence) -> list[str]:
+    """The kernels of the source that are translated, in its order."""
+    origins = sorted(set(found.functions.values()))
+    return [found.source.functions[i].name for i in origins if found.source.functions[i].kernel]
+
+
+def _side(review: Review, found: Correspondence, options: DiffOptions, verbosity: Verbosity, brief: bool) -> int:
+    """brief: of several kernels a line each, with what shows one."""
+    from gluonize.product.report.review.terminal import print_side_by_side, print_summaries
 
     names = _name(review.source_path), _name(review.result_name)
+    kernels = _kernels(found)
+    if brief and len(kernels) > 1:
+        console = rich_console(verbosity)
+        print_summaries(console, {name: focused(found, (name,)) for name in kernels})
+        told = f"side by side: gluonize diff {names[0]} {names[1]} -k {kernels[0]}, or --all"
+        console.print(told, markup=False, soft_wrap=True)
+        return exit_status.DONE
     if options.output:
         with open(options.output, "w", encoding="utf-8") as file:
             print_side_by_side(rich_console(verbosity, file), found, *names, options.context)

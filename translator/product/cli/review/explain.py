@@ -38,22 +38,28 @@ def run_explain(options: ReviewOptions, line: int | None, after: str, json: str 
     if json:
         write_json(json, [explanation.as_json() for explanation in found])
     if json != "-" and not verbosity.quiet:
-        _print(found, verbosity)
+        _print(found, verbosity, line is None and after == STAGES[-1] and not verbosity.verbose)
     return exit_status.DONE
 
 
-def _print(found: tuple[Explanation, ...], verbosity: Verbosity) -> None:
-    """Launches that differ in element types only are shown once, with the types of the first."""
-    from gluonize.product.report.explain.terminal import print_explanation
+def _print(found: tuple[Explanation, ...], verbosity: Verbosity, brief: bool) -> None:
+    """Launches that differ in element types only are shown once, with the types of the first. brief: of several kernels a summary each."""
+    from gluonize.product.report.explain.terminal import print_explanation, print_summary
 
     console = rich_console(verbosity)
     groups: dict[tuple, list[Explanation]] = {}
     for explanation in found:
         alike = tuple(replace(c, dtype="", cost="", bytes=0) for c in explanation.choices)
         groups.setdefault((explanation.kernel, alike, explanation.layouts), []).append(explanation)
+    short = len({explanation.kernel for explanation in found}) > 1 and brief
     for i, group in enumerate(groups.values()):
+        shown = replace(group[0], launch=", ".join(e.launch for e in group))
+        if short:
+            print_summary(console, shown)
+            continue
         if i:
             console.print()
-        shown = replace(group[0], launch=", ".join(e.launch for e in group))
         sources = {name: parse_file(name).text.splitlines() for name in {c.file for c in shown.choices} if name}
         print_explanation(console, shown, sources, verbosity.verbose)
+    if short:
+        console.print("line by line: -k KERNEL, --line N, or -v for all", markup=False)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.product.project.output.swapped import check_not_swapped
 from gluonize.read.files.modules import find_module, full_search_path, parse_file
 from gluonize.read.files.source_names import check_source, is_path, source_folders, source_name
 from gluonize.read.files.style import style_of
@@ -51,6 +52,7 @@ def open_review(options: ReviewOptions, pool: WorkerPool) -> Review:
     Raises: TranslationError for what cannot be read or translated.
     """
     check_source(options.source)
+    check_not_swapped(options.source, options.out, "gluonize diff")
     target = one_target(options.target) if options.target else ""
     path = source_path(options.source)
     given = select_launches(options.launches, options.source, options.kernels) if options.launches else ()

@@ -14,6 +14,7 @@ from gluonize.product.cli.results import write_json
 from gluonize.product.cluster.open_pool import open_pool
 from gluonize.product.project.output.overwrite import check_json
 from gluonize.product.review.annotations import Annotation, errors
+from gluonize.product.project.output.swapped import check_not_swapped
 from gluonize.read.files.source_names import check_source, source_folders
 from gluonize.read.spec.selected import select_launches
 from gluonize.rules.targets import parse_targets
@@ -51,6 +52,7 @@ def _run(a: ProveOptions, verbosity: Verbosity, annotations: list[Annotation]) -
     check_json(a.json)
     check_source(a.source)
     check_source(a.out)
+    check_not_swapped(a.source, a.out, "gluonize prove")
     specs = select_launches(a.launches, a.source, a.kernels)
     console = rich_console(verbosity, sys.stdout if a.format == "text" else sys.stderr)
     results, failed = [], False

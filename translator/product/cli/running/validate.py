@@ -16,6 +16,7 @@ from gluonize.product.cli.running.validate_options import ValidateOptions
 from gluonize.product.cluster.open_pool import open_pool
 from gluonize.product.project.checks.validation_findings import of_validation
 from gluonize.product.project.output.overwrite import check_json
+from gluonize.product.project.output.swapped import check_not_swapped
 from gluonize.product.review.annotations import Annotation, errors
 from gluonize.read.files.source_names import check_source, source_folders
 from gluonize.read.spec.selected import select_launches
@@ -39,6 +40,7 @@ def _run_validate(a: ValidateOptions, verbosity: Verbosity, annotations: list[An
     check_json(a.json)
     check_source(a.source)
     check_source(a.out)
+    check_not_swapped(a.source, a.out, "gluonize validate")
     specs = select_launches(a.launches, a.source, a.kernels)
     function, more = _how(a, rows)
     if (status := validate_on_device(a, specs, rows, verbosity, annotations)) is not None:

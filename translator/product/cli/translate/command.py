@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from gluonize.product.cli import exit_status
-from gluonize.product.cli.console import Verbosity, print_diagnostics, rich_console
+from gluonize.product.cli.console import Verbosity, print_diagnostics, progress, rich_console
 from gluonize.product.cli.finding_formats import of_report, reported
 from gluonize.product.cli.results import result_entries, write_json
-from gluonize.product.cli.translate.guess_table import correction_line, missing_lines, table_lines, write_launches
+from gluonize.product.cli.translate.guess_table import correction_lines, missing_lines, table_lines, write_launches
 from gluonize.product.cli.translate.result_lines import (
     GOOD,
     OPEN,
@@ -50,7 +50,7 @@ def _run_translate(options: TranslateOptions, verbosity: Verbosity, found: list[
         options, plan = _retiled(options, plan, verbosity, to_stderr)
     printer = _Printer(verbosity, to_stderr, batch=options.source is None)
     reports = []
-    with _progress(len(plan), verbosity) as advance:
+    with progress("translating", len(plan), verbosity) as advance:
         for report in _reports(plan, options):
             reports.append(report)
             advance()
@@ -209,8 +209,10 @@ class _Printer:
         for derivation in report.derivations:
             for line in table_lines(derivation):
                 self.say(f"  {line}")
-        if line := correction_line(report.derivations):
-            self.say(f"  to correct a guess: {line}")
+        if lines := correction_lines(report.derivations):
+            self.say(f"  to correct a guess: {lines[0]}")
+            for line in lines[1:]:
+                self.say(f"    {line}")
         for line in missing_lines(checked.outcome for checked in report.launches):
             self.say(f"  {line}")
         together = united_coverage(report.validations)
@@ -304,28 +306,3 @@ def _times(report: FileReport) -> str:
     if report.elapsed < report.seconds:  # the seconds are those of an earlier run
         return f", from earlier results in {total}"
     return f", translated in {report.seconds:.2f} s, with all checks {total}"
-
-
-class _progress:
-    """A progress bar on standard error while it is a terminal and there is more than one file; else nothing."""
-
-    def __init__(self, total: int, verbosity: Verbosity):
-        self.bar = None
-        if total > 1 and sys.stderr.isatty() and not verbosity.quiet:
-            from rich.progress import Progress
-
-            self.bar = Progress(console=rich_console(verbosity, sys.stderr), transient=True)
-            self.task = self.bar.add_task("translating", total=total)
-
-    def __enter__(self):
-        if self.bar:
-            self.bar.start()
-        return self.advance
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar:
-            self.bar.stop()
-
-    def advance(self) -> None:
-        if self.bar:
-            self.bar.advance(self.task)

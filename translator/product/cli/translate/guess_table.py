@@ -14,6 +14,7 @@ from gluonize.request import LaunchOutcome
 
 _WHY = 60
 _NAMES = 60  # characters of names in one line
+_PASTED = 96  # characters of a line that is there to be pasted
 
 
 def table_lines(derivation: Derivation) -> Iterator[str]:
@@ -38,15 +39,21 @@ def table_lines(derivation: Derivation) -> Iterator[str]:
             yield f"  also: {text}"
 
 
-def correction_line(derivations: Iterable[Derivation]) -> str:
-    """The guesses that nothing computes, as arguments to paste and change; empty when there are none."""
-    words = [
-        f"--set {shlex.quote(f'{d.kernel}.{row.name}={row.value}')}"
-        for d in derivations
-        for row in d.guesses
-        if row.confidence != "computed"
-    ]
-    return " ".join(words)
+def correction_lines(derivations: Iterable[Derivation]) -> list[str]:
+    """The guesses that nothing computes, as arguments to paste and change: lines that a shell takes as one command."""
+    lines: list[str] = []
+    for derivation in derivations:
+        line = ""
+        for row in derivation.guesses:
+            if row.confidence == "computed":
+                continue
+            word = f"--set {shlex.quote(f'{derivation.kernel}.{row.name}={row.value}')}"
+            if line and len(line) + len(word) > _PASTED:
+                lines.append(line)
+                line = ""
+            line += f"{' ' * bool(line)}{word}"
+        lines += [line] * bool(line)
+    return [f"{line} \\" for line in lines[:-1]] + lines[-1:]
 
 
 def missing_lines(outcomes: Iterable[LaunchOutcome]) -> Iterator[str]:

@@ -7,17 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from gluonize.judge.lower.parity import ratio
 from gluonize.judge.machine.coverage import Coverage
 from gluonize.judge.verdict.result import RACE
-from gluonize.product.cli.translate.guess_table import correction_line, missing_lines
+from gluonize.product.cli.translate.guess_table import correction_lines, missing_lines
 from gluonize.product.project.launches.judge import HostLaunch
 from gluonize.product.project.output.verdict import proof_word, united_coverage
 from gluonize.product.project.translate.run import CheckedLaunch, FileReport, mismatch_text
 
 GOOD, OPEN, WRONG = "✓", "!", "✗"
-_NOTES, _WORSE, _WIDTH = (
-    4,
-    3,
-    120,
-)  # lines of notes and of comparisons that are shown, and characters of what is there to be pasted
+_NOTES, _WORSE = 4, 3  # lines of notes and of comparisons that are shown
 # What is served comes first, what is not last.
 _ORDER = ("served", "served-in-part", "unread", "not-served", "refused")
 
@@ -102,13 +98,9 @@ def attention_lines(report: FileReport) -> Iterator[str]:
         yield f"{kernel} is worse than Triton's: {regression} ({launch})"
     if len(worse) > _WORSE:
         yield f"and worse in {len(worse) - _WORSE} more: -v shows them"
-    if line := correction_line(report.derivations):
-        short = f"to correct a guess: {line}"
-        yield (
-            short
-            if len(short) <= _WIDTH
-            else "to correct a guess: -v shows all, --write-launches FILE writes them down"
-        )
+    if lines := correction_lines(report.derivations):
+        short = len(lines) == 1
+        yield f"to correct a guess: {lines[0] if short else '-v shows all, --write-launches FILE writes them down'}"
     for kernel, own in launches_by_kernel(report).items():
         races = (note for x in own for note in x.validation.get("notes", ()) if note.startswith(RACE))
         for note in dict.fromkeys(races):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tomllib
 
 from gluonize.diagnostics import Diagnostic, TranslationError
 
@@ -19,6 +20,26 @@ def changed_since(revision: str, folder: str = os.curdir) -> tuple[str, ...]:
     new = _git(root, revision, "ls-files", "--others", "--exclude-standard", "-z")
     names = sorted({os.fsdecode(name) for name in (differing + new).split(b"\0") if name})
     return tuple(os.path.relpath(os.path.join(root, name)) for name in names)
+
+
+def settings_changed(config: str, revision: str, folder: str = os.curdir) -> bool:
+    """Whether a configuration says another thing of gluonize than where the branch left `revision`; what it says of others is theirs."""
+    base = _git(folder, revision, "merge-base", revision, "HEAD").decode().strip()
+    name = f"{base}:./{os.path.relpath(config, folder)}"
+    try:
+        before = _git(folder, revision, "show", name).decode("utf-8")
+        with open(config, encoding="utf-8") as file:
+            return _settings(before, config) != _settings(file.read(), config)
+    except (TranslationError, OSError, ValueError):
+        return True  # a new configuration, or one that cannot be read
+
+
+def _settings(text: str, config: str) -> object:
+    """Of a configuration what gluonize reads: all of gluonize.toml, and its table of pyproject.toml."""
+    data = tomllib.loads(text)
+    if os.path.basename(config) != "pyproject.toml":
+        return data
+    return data.get("tool", {}).get("gluonize")
 
 
 def _git(folder: str, revision: str, *arguments: str) -> bytes:

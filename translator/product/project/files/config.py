@@ -14,7 +14,6 @@ Paths are relative to the configuration file. `{folder}` is the folder of the so
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import tomllib
@@ -22,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.diagnostics import Diagnostic, TranslationError, did_you_mean
 
 FILES = ("gluonize.toml", "pyproject.toml")
 DEFAULT_OUTPUT = "{folder}/{name}_{target}.py"
@@ -31,6 +30,8 @@ FIELDS = ("sources", "exclude", "targets", "launches", "kernels", "output", "opt
 OPTIONS = {"fallback": str, "num-buffers": int, "strategy": str, "choose": dict, "optimize": str, "budget": int, "set": dict, "rules": list,
            "import": bool, "keep-going": bool, "strict": bool, "all-configs": bool, "general": bool}  # fmt: skip
 EDITS = ("refuse", "allow")
+_KINDS = {str: "a text", int: "a number", bool: "true or false", dict: "a table", list: "a list"}
+_EXAMPLES = {str: '"..."', int: "3", bool: "true", dict: "{ NAME = 3 }", list: '["..."]'}
 
 
 @dataclass(frozen=True)
@@ -168,8 +169,7 @@ class _Reader:
     def known(self, table: dict, names: tuple[str, ...], index: int | None, what: str = "") -> None:
         for key in table:
             if key not in names:
-                near = difflib.get_close_matches(key, names, 1)
-                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
+                hint = did_you_mean(key, names, f"known are {', '.join(names)}")
                 self.report(f"unknown {what or 'field'} {key}", "options" if what else key, index, hint)
 
     def entry(self, main: dict, table: dict, index: int | None) -> Entry | None:
@@ -269,7 +269,8 @@ class _Reader:
             if (value := options.get(name)) is None:
                 continue
             if not isinstance(value, OPTIONS[name]) or (OPTIONS[name] is int and isinstance(value, bool)):
-                self.report(f"options: {name} is a {OPTIONS[name].__name__}, not {value!r}", "options", index)
+                help = f"for example {name} = {_EXAMPLES[OPTIONS[name]]}"
+                self.report(f"options: {name} is {_KINDS[OPTIONS[name]]}, not {value!r}", "options", index, help)
             elif name in ("set", "choose"):
                 words += [word for key, given in value.items() for word in (f"--{name}", f"{key}={given}")]
             elif name == "rules":

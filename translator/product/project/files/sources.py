@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
-import fnmatch
 import glob
 import os
-import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+
+from pathspec import GitIgnoreSpec
 
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.product.project.files.config import find_config, read_exclude
+from gluonize.read.files.generated import is_generated
 from gluonize.read.files.modules import parse_file
 from gluonize.read.files.source_names import no_kernels
 
@@ -53,14 +54,15 @@ def find_sources(sources: tuple[str, ...]) -> tuple[list[SourceFile], int]:
         paths = _python_files(source)
         if not paths:
             message = "no Python files match" if _is_pattern(source) else "no Python files in it"
-            raise TranslationError(Diagnostic("source-missing", message, source))
+            help = "name the file or folder that has the kernels; hidden, ignored and generated files do not count"
+            raise TranslationError(Diagnostic("source-missing", message, source, help=help))
         base = (
             source if os.path.isdir(source) else _fixed_part(source) if _is_pattern(source) else os.path.dirname(source)
         )
         for path in paths:
             inside = os.path.relpath(os.path.dirname(path) or os.curdir, base or os.curdir)
             found.setdefault(os.path.normpath(path), SourceFile(path, inside))
-    kept = [file for file in found.values() if file.path in sources or _has_kernels(file.path)]
+    kept = [file for file in found.values() if file.path in sources or may_have_kernels(file.path)]
     return kept, len(found) - len(kept)
 
 
@@ -127,10 +129,8 @@ def _python_files(source: str) -> list[str]:
         ]
     else:
         return [source]
-    excluded = _exclude_patterns()
-    found = [path for path in sorted(found) if not _matches(path, excluded)]
-    ignored = _ignored(found)
-    return [path for path in found if path not in ignored]
+    excluded, known = _excluded(), {}
+    return [path for path in sorted(found) if not excluded(path) and not _is_ignored(os.path.abspath(path), known)]
 
 
 def _walk(folder: str) -> Iterable[str]:
@@ -144,42 +144,44 @@ def _is_excluded_folder(path: str) -> bool:
     return any(part in EXCLUDED_FOLDERS or part.startswith(".") or part.endswith(".egg-info") for part in parts)
 
 
-def _exclude_patterns() -> tuple[str, tuple[str, ...]]:
-    """The folder of the nearest configuration, and the patterns to leave out that it has."""
-    path = find_config()
-    return (os.path.dirname(path), read_exclude(path)) if path else ("", ())
+def _excluded() -> Callable[[str], bool]:
+    """Whether `exclude` of the nearest configuration, in the words of `.gitignore`, leaves a path out."""
+    config = find_config()
+    spec = GitIgnoreSpec.from_lines(read_exclude(config) if config else ())
+    folder = os.path.dirname(config) if config else os.curdir
+    return lambda path: spec.match_file(os.path.relpath(os.path.abspath(path), folder))
 
 
-def _matches(path: str, excluded: tuple[str, tuple[str, ...]]) -> bool:
-    folder, patterns = excluded
-    if not patterns:
-        return False
-    shown = os.path.relpath(os.path.abspath(path), folder)
-    parents = [shown, *(os.sep.join(shown.split(os.sep)[:n]) for n in range(1, shown.count(os.sep) + 1))]
-    return any(fnmatch.fnmatch(part, pattern.rstrip("/")) for part in parents for pattern in patterns)
+def _is_ignored(path: str, known: dict[str, list[tuple[str, GitIgnoreSpec]]]) -> bool:
+    """Whether the `.gitignore` files of its folder and of those above say so, up to the repository's; the nearest has the last word.
+
+    known: the files of folders that were looked at before.
+    """
+    verdict = False
+    for folder, spec in _ignore_files(os.path.dirname(path), known):
+        said = spec.check_file(os.path.relpath(path, folder)).include
+        verdict = verdict if said is None else said
+    return verdict
 
 
-def _ignored(paths: list[str]) -> set[str]:
-    """Those of the paths that git ignores; none where there is no git, or no repository."""
-    by_folder: dict[str, list[str]] = {}
-    for path in paths:
-        by_folder.setdefault(os.path.dirname(path) or os.curdir, []).append(path)
-    root = os.path.commonpath([os.path.abspath(folder) for folder in by_folder]) if by_folder else os.curdir
-    command = ["git", "-C", root, "check-ignore", "--stdin", "-z"]
-    text = "\0".join(os.path.abspath(path) for path in paths)
-    try:
-        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-    except OSError:
-        return set()
-    ignored = set(done.stdout.split("\0")) - {""}
-    return {path for path in paths if os.path.abspath(path) in ignored}
+def _ignore_files(folder: str, known: dict[str, list[tuple[str, GitIgnoreSpec]]]) -> list[tuple[str, GitIgnoreSpec]]:
+    if folder not in known:
+        above, ends = os.path.dirname(folder), os.path.exists(os.path.join(folder, ".git"))
+        found = [] if ends or above == folder else _ignore_files(above, known)
+        try:
+            with open(os.path.join(folder, ".gitignore"), encoding="utf-8", errors="replace") as file:
+                found = [*found, (folder, GitIgnoreSpec.from_lines(file))]
+        except OSError:
+            pass  # there is none
+        known[folder] = found
+    return known[folder]
 
 
-def _has_kernels(path: str) -> bool:
+def may_have_kernels(path: str) -> bool:
     """Whether a file may hold kernels: it mentions jit, and gluonize did not write it."""
     try:
         with open(path, "rb") as file:
             content = file.read()
     except OSError:
         return True  # reading it later says what is wrong
-    return b"jit" in content and b"triton" in content and b"\n# Generated by gluonize " not in b"\n" + content
+    return b"jit" in content and b"triton" in content and not is_generated(content)

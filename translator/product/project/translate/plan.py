@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gluonize.decide.choices.chosen import Choices, parse_choices
-from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.diagnostics import Diagnostic, TranslationError, did_you_mean
 from gluonize.loops.plan.strategies import STRATEGIES
 from gluonize.product.project.files.sources import find_sources
 from gluonize.product.project.output.file import check_destination, launch_stems, make_folder
 from gluonize.product.project.output.overwrite import check_json, check_new, check_translation
+from gluonize.product.project.output.swapped import check_not_swapped
 from gluonize.read.files.modules import parse_file
 from gluonize.read.files.source_names import check_source, is_path, source_folders, source_name
 from gluonize.read.files.style import style_of
@@ -117,6 +119,8 @@ def plan_translation(options: TranslateOptions) -> tuple[PlannedFile, ...]:
     if options.source is None:
         return _plan_batch(options, targets)
     check_source(options.source)
+    if not options.launches:  # with them a translation may be a source, for another target
+        check_not_swapped(options.source, None, "gluonize translate")
     launches = ()
     if options.launches:
         launches = select_launches(options.launches, options.source, options.kernels, refused=options.keep_going)
@@ -144,7 +148,7 @@ def _plan_files(options: TranslateOptions, targets: tuple[Target, ...]) -> tuple
     out = [_refused(options, spec, row) for spec in homeless for row in targets]
     for file in files:
         text = parse_file(file.path).text if file.path in options.sources else _text_of(file.path)
-        kernels = tuple(name for name in options.kernels if name.rpartition(".")[2] in text)
+        kernels = tuple(name for name in options.kernels if _binds(text, name.rpartition(".")[2]))
         if options.kernels and not kernels:
             continue
         # What is set is for kernels and arguments that other files may have.
@@ -168,9 +172,16 @@ def _plan_files(options: TranslateOptions, targets: tuple[Target, ...]) -> tuple
             out.append(PlannedFile(request, path, os.path.normpath(file.path), several=True))
     if len(out) == len(homeless) * len(targets):
         message = f"none of the files has a kernel named {' or '.join(options.kernels)}"
-        raise TranslationError(Diagnostic("kernel-missing", message, " ".join(options.sources)))
+        names = re.findall(r"^\s*def (\w+)", "".join(_text_of(file.path) for file in files), re.MULTILINE)
+        help = did_you_mean(options.kernels[0].rpartition(".")[2], names)
+        raise TranslationError(Diagnostic("kernel-missing", message, " ".join(options.sources), help=help))
     _check_apart(out)
     return tuple(out)
+
+
+def _binds(text: str, name: str) -> bool:
+    """Whether a file defines a function of this name, or gives it a value; that it mentions it is not enough."""
+    return bool(re.search(rf"\bdef {re.escape(name)}\b|\b{re.escape(name)}\s*=(?!=)", text))
 
 
 def _check_apart(planned: Sequence[PlannedFile]) -> None:

@@ -54,6 +54,18 @@ def print_explanation(
         console.print(summary(found), soft_wrap=True)
 
 
+def print_summary(console: Console, found: Explanation) -> None:
+    """A kernel in a few lines: what was decided of its loops, and what its conversions and accesses cost."""
+    head = f"{found.kernel} ({found.launch}) on {found.target}, {found.num_warps} warps"
+    console.print(Text.assemble((head, "bold"), f": {summary(found)}"), soft_wrap=True)
+    for choice in found.choices:
+        if choice.kind == "loop":
+            place = f"{os.path.basename(choice.file)}:{choice.line}"
+            said = f"{choice.what}: {choice.choice}" if choice.choice else choice.what
+            why = f", {choice.why}" if choice.why and choice.origin != "rule" else ""
+            console.print(Text.assemble("  ", (place, "bright_black"), f"  {said}{why}"), soft_wrap=True)
+
+
 def summary(found: Explanation) -> str:
     """`5 conversions, 3 free; 98304 bytes moved per pass, 65536 of them in loops; 3 buffer operations of 4 accesses`."""
     conversions = [c for c in found.choices if c.kind == "conversion"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -46,6 +48,13 @@ def side_by_side(
         table.add_row(*_cells(item, c, before))
         before = item
     return Group(_summary(c), Text(""), table)
+
+
+def print_summaries(console: Console, kernels: Mapping[str, Correspondence]) -> None:
+    """A line for each kernel: how much of it is as in the source, and why the rest is not."""
+    width = max(map(len, kernels))
+    for name, own in kernels.items():
+        console.print(Text(f"{name.ljust(width)}  ").append_text(_summary(own)), soft_wrap=True)
 
 
 def _summary(c: Correspondence) -> Text:

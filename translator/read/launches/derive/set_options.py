@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gluonize.diagnostics import Diagnostic, TranslationError
-from gluonize.read.spec.launch import SCALAR_TYPES
+from gluonize.read.spec.launch import SCALAR_TYPES, type_meant, type_problem
 
 _WORDS = {"None": None, "True": True, "False": False}
 # Longer spellings of types, behind `tl.` or `torch.` or alone.
@@ -37,6 +37,15 @@ def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
             quoted = len(value) > 1 and value[0] == value[-1] == "'"
             out[name] = value[1:-1] if quoted else _WORDS[value] if value in _WORDS else type_spelling(value)
     return out
+
+
+def check_types(settings: Mapping[str, Any]) -> None:
+    """Raises: TranslationError `spec-set` for a pointer to something that is no type, with what was probably meant."""
+    for name, value in settings.items():
+        if isinstance(value, str) and value.startswith("*") and (problem := type_problem(value)):
+            near = type_meant(value)
+            help = f"--set '{name}={near}'" if near else ""
+            raise TranslationError(Diagnostic("spec-set", f"--set {name}={value}: {problem}", help=help))
 
 
 def type_spelling(text: str) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.diagnostics import Diagnostic, TranslationError, did_you_mean
 from gluonize.read.evaluate.host_values import HostName
 from gluonize.read.evaluate.spec_values import encode_value
 from gluonize.read.kernels.gluon_kernels import refuse_gluon
@@ -72,11 +72,13 @@ def derive_launches(
     out: list[DerivedLaunch] = []
     problems: list[Diagnostic] = []
     used: set[str] = set()
+    seen: dict[str, None] = {}
     for name in names:
         loaded = load_kernel(source, name, globals=dict(globals or {}), search_path=folders)
         refuse_gluon(loaded)
         try:
             derivation = _Derivation(source, name, loaded, dict(settings or {}))
+            seen |= dict.fromkeys(derivation.args)
             used |= derivation.args.keys() & (settings or {}).keys()
             out.extend(derivation.launches())
         except TranslationError as error:
@@ -87,6 +89,7 @@ def derive_launches(
                 "spec-unknown-argument",
                 f"--set {name}: none of the kernels {', '.join(names)} has this argument",
                 source,
+                help=did_you_mean(name.rpartition(".")[2], (*seen, *AMD_OPTIONS), f"there are {', '.join(seen)}"),
             )
         )
     if problems:
