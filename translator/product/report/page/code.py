@@ -93,7 +93,6 @@ def code_section(
 
 def _legend(c: Correspondence, folded: bool) -> str:
     counts = c.counts()
-    kept = sum(counts.get(r, 0) for r in UNCHANGED)
     buttons = "".join(
         f'<button class="{r}" data-why="{r}" aria-pressed="false" title="{escape(REASONS[r])}">{r} {counts[r]}</button>'
         for r in REASONS
@@ -101,7 +100,7 @@ def _legend(c: Correspondence, folded: bool) -> str:
     )
     checked = " checked" if folded else ""
     return (
-        f'<p class="lead">{kept} of {sum(counts.values())} lines are the source\'s own. Rest on a line to see where it came '
+        f'<p class="lead">{c.kept()}. Rest on a line to see where it came '
         f"from, click to keep it.</p>"
         f'<div class="legend">{buttons}<label><input type="checkbox" id="fold"{checked}> fold unchanged lines</label></div>'
     )
