@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import difflib
 import re
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from gluonize.product.report.review.reasons import KEPT, REPEATED, change_reason, insertion_reason, is_layout_constant
@@ -89,10 +89,12 @@ class Correspondence:
         return out
 
 
-def correspond(source: str, result: str) -> Correspondence:
-    """Link every line of `result` to lines of `source`. Raises: SyntaxError when either is not Python."""
+def correspond(source: str, result: str, known: Mapping[int, int] = {}) -> Correspondence:
+    """Link every line of `result` to lines of `source`. known: where statements of the result came from, by their first lines, as the
+    translator has recorded it (`TranslateResult.origins`); of the others, text and names tell. Raises: SyntaxError when either is not Python.
+    """
     left, right = read_units(source), read_units(result)
-    functions = _pair_functions(left.functions, right)
+    functions = _pair_functions(left, right, known)
     dispatchers = _dispatchers(right, functions)
     links: dict[int, tuple[Unit, bool]] = {}  # index in right.units -> (source unit, paired in order)
     for r in [-1, *sorted(functions)]:
@@ -100,11 +102,16 @@ def correspond(source: str, result: str) -> Correspondence:
         if r in dispatchers:
             theirs, ours = _signature(theirs), _signature(ours)
         others = _helper_units(left, functions.get(r, -1)) if r in functions and r not in dispatchers else []
-        _link(theirs, others, ours, right, links)
+        _link(theirs, others, ours, right, links, known)
     lines = _lines(left, right, functions, links, dispatchers)
     beside, shown = _beside(right, lines, functions, dispatchers)
     lines = _without_repetitions(right, lines, functions, beside, shown)
     return Correspondence(left, right, lines, functions, dispatchers, shown, beside)
+
+
+def origins(source: str, result: str) -> tuple[tuple[int, ...], ...]:
+    """For each line of `result` the lines of `source` that it came from."""
+    return tuple(line.source for line in correspond(source, result).lines)
 
 
 def focused(c: Correspondence, kernels: Iterable[str]) -> Correspondence:
@@ -122,12 +129,18 @@ def focused(c: Correspondence, kernels: Iterable[str]) -> Correspondence:
     return replace(c, only=frozenset(only))
 
 
-def _pair_functions(left: tuple[Function, ...], right: Text) -> dict[int, int]:
-    """Function of the translation -> function of the source: by name, or a kernel by name and a suffix (`_NAME_fp16`, `NAME_2`)."""
-    names = {f.name: i for i, f in enumerate(left)}
-    kernels = [f.name for f in left if f.kernel]
+def _pair_functions(left: Text, right: Text, known: Mapping[int, int]) -> dict[int, int]:
+    """Function of the translation -> function of the source: that which most of its statements came from, else by name, or a kernel by
+    name and a suffix (`_NAME_fp16`, `NAME_2`)."""
+    names = {f.name: i for i, f in enumerate(left.functions)}
+    kernels = [f.name for f in left.functions if f.kernel]
     pairs = {}
     for i, f in enumerate(right.functions):
+        came = [known[n] for n in range(f.first, f.last + 1) if n in known]
+        owners = [k for n in came for k, own in enumerate(left.functions) if own.first <= n <= own.last]
+        if owners:
+            pairs[i] = max(sorted(set(owners)), key=owners.count)
+            continue
         candidates = [f.name] if f.name in names else []
         if not candidates and f.kernel:  # a function that gives layouts is none
             candidates = [n for n in kernels if f.name.lstrip("_").startswith(f"{n.lstrip('_')}_")]
@@ -220,12 +233,24 @@ def _helper_units(text: Text, own: int) -> list[Unit]:
 
 
 def _link(
-    source: list[Unit], others: list[Unit], result: list[Unit], text: Text, links: dict[int, tuple[Unit, bool]]
+    source: list[Unit],
+    others: list[Unit],
+    result: list[Unit],
+    text: Text,
+    links: dict[int, tuple[Unit, bool]],
+    known: Mapping[int, int],
 ) -> None:
     """Link the units of one function: pairs in order first, then repetitions of its own or of a helper's statements."""
     position = {id(u): i for i, u in enumerate(text.units)}
     open_result = [u for u in result if not is_layout_constant(u)]
-    for i, j in pair(source, open_result):
+
+    def alike(a: Unit, b: Unit) -> float:
+        """Where a statement came from is known, or it is new: what it resembles says only which of several stands in its place."""
+        if b.first not in known:
+            return 0.0 if known and b.node is not None and not isinstance(b.node, ast.FunctionDef) else similarity(a, b)
+        return 3.0 + similarity(a, b) if a.first <= known[b.first] <= a.last else 0.0
+
+    for i, j in pair(source, open_result, alike):
         links[position[id(open_result[j])]] = (source[i], True)
     own = [u for u in source if u.targets or u.kind == "Expr"]
     comments = {u.text: u for u in reversed(others) if u.kind == "comment"}
@@ -235,6 +260,9 @@ def _link(
         if unit.kind == "comment":
             if unit.text in comments:
                 links[position[id(unit)]] = (comments[unit.text], False)
+            continue
+        if origin := [s for s in (*own, *others) if s.first <= known.get(unit.first, 0) <= s.last]:
+            links[position[id(unit)]] = (origin[0], False)
             continue
         scored = [(_repeats(s, unit), -k, s, RESEMBLES) for k, s in enumerate(own)]
         scored += [
