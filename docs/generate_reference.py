@@ -1,4 +1,4 @@
-"""Write the reference pages that are made from tables: builtins, choices and targets.
+"""Write the reference pages that are made from tables: builtins, choices, errors and targets.
 
     python docs/generate_reference.py
 
@@ -14,6 +14,7 @@ FOLDER = Path(__file__).resolve().parent / "reference"
 sys.path.insert(0, str(FOLDER.parents[1]))
 
 from gluonize.rules.builtins import ROWS  # noqa: E402
+from gluonize.rules.errors import ERRORS  # noqa: E402
 from gluonize.rules.nvidia import NVIDIA, NvidiaRow  # noqa: E402
 from gluonize.rules.rows import KINDS, LAYOUTS, Row  # noqa: E402
 from gluonize.rules.choices import CHOICES, Choice  # noqa: E402
@@ -226,9 +227,31 @@ def _code(name: str) -> str:
     return f"`{name}`" if name else "-"
 
 
+ERRORS_HEAD = """
+# Error codes
+
+A message ends with its code in brackets: `matmul.py:12:9: ... [ptx-asm]`; in JSON it is `diagnostics[].code`. Each says where, why, and
+what to do; this table is for looking one up. [Exit status](cli.md#exit-status).
+"""
+
+ERRORS_END = """
+`gluonize check` reports files that are not current under `generated-` and their state; the reference machine's findings have the kind of the
+hazard ([validation](../explanation/reference-machine.md)).
+"""
+
+
+def errors_page() -> str:
+    """A row per code, with an anchor that code scanning links to."""
+    rows = [f'| <a id="{code}"></a>`{code}` | {text} |' for code, text in ERRORS.items()]
+    return "\n".join(
+        [ERRORS_HEAD.strip(), "", "| code | what it says |", "|---|---|", *rows, "", ERRORS_END.strip(), ""]
+    )
+
+
 PAGES = {
     "builtins.md": builtins_page,
     "choices.md": choices_page,
+    "errors.md": errors_page,
     "nvidia.md": nvidia_page,
     "targets.md": targets_page,
 }

@@ -18,6 +18,7 @@ _CACHE = tempfile.TemporaryDirectory(prefix="gluonize-tests-")
 os.environ["GLUONIZE_CACHE_DIR"] = _CACHE.name
 
 import fixture_set  # noqa: E402  (imports numpy)
+import missing_tools  # noqa: E402
 from warm_children import WarmChildren  # noqa: E402
 
 from gluonize.judge.lower.children import worker  # noqa: E402
@@ -51,6 +52,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         (fixture, target) for i, fixture in fixtures for target in (targets if every else [targets[i % len(targets)]])
     ]
     metafunc.parametrize("fixture, compile_target", pairs, ids=[f"{f.name}-{target}" for f, target in pairs])
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    """What would bring the tools for which tests were skipped, in one line at the end."""
+    skipped = terminalreporter.stats.get("skipped", ())
+    reasons = [report.longrepr[2] for report in skipped if isinstance(report.longrepr, tuple)]
+    if said := missing_tools.line(reasons):
+        terminalreporter.write_line(said, yellow=True)
 
 
 @pytest.fixture(autouse=True)

@@ -131,7 +131,8 @@ class TranslateResult:
     status: `translated` when `text` holds every kernel asked for, or, with keep_going, at least one. text: the whole
     output file, None when nothing may be written. outcomes: one per launch, in order. diagnostics: of the file as a
     whole. notes: what was assumed or noticed while reading. seconds: of the translation alone. derivations: how launches that
-    were not given were found. chosen: what a search found, by kernel.
+    were not given were found. chosen: what a search found, by kernel. origins: (line of the text, line of the source) for the first line of
+    every statement that came from the source.
     """
 
     status: str
@@ -143,6 +144,7 @@ class TranslateResult:
     facts: dict = field(default_factory=dict, hash=False)
     derivations: tuple[Derivation, ...] = ()
     chosen: tuple[tuple[str, Choices], ...] = ()
+    origins: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self):
         assert self.status in STATUSES, f"unknown status {self.status!r}"

@@ -20,6 +20,7 @@ from gluonize.facts.integers.given_launches import given_numbers
 from gluonize.facts.reading import read_function
 from gluonize.general.general_versions import general_versions, tried_launches
 from gluonize.general.launches.trials import Tools
+from gluonize.gluon.origins import Printed, lines_from
 from gluonize.lift.kernel import lift_kernel, together
 from gluonize.loops.forms.pipelined import PipelinedFunction
 from gluonize.loops.kernel import kernel_facts, rewrite_kernel, with_wide_operands
@@ -101,12 +102,12 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
         versions, more = general_versions(versions, traces, tools_of(request))
         notes += more
         outcomes += [LaunchOutcome(spec, "translated") for spec in tried_launches(versions)]
-    text = None
+    text, origins = None, ()
     diagnostics: tuple[Diagnostic, ...] = ()
     if versions and (request.keep_going or not any(o.status == "refused" for o in outcomes)):
         try:
             asked = {outcome.spec.kernel for outcome in outcomes}
-            text, more = output_text(request, versions, planned.assumed, asked)
+            text, more, origins = output_text(request, versions, planned.assumed, asked)
             notes += [n for n in more if n not in notes]
         except TranslationError as error:
             diagnostics = error.diagnostics
@@ -114,7 +115,14 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
     seconds = time.perf_counter() - started
     status = "translated" if text is not None else "refused"
     return TranslateResult(
-        status, text, tuple(outcomes), diagnostics, tuple(notes), seconds, derivations=planned.derivations
+        status,
+        text,
+        tuple(outcomes),
+        diagnostics,
+        tuple(notes),
+        seconds,
+        derivations=planned.derivations,
+        origins=origins,
     )
 
 
@@ -203,8 +211,8 @@ def _alike(
 
 def output_text(
     request: TranslateRequest, versions: list[KernelVersion], assumed: tuple[str, ...], asked: set[str]
-) -> tuple[str, tuple[str, ...]]:
-    """The output file, and notes: the source file with its kernels replaced, or in batch mode the kernels alone."""
+) -> tuple[str, tuple[str, ...], tuple[tuple[int, int], ...]]:
+    """The output file, notes, and which of its lines came from which of the source: the source file with its kernels replaced, or in batch mode the kernels alone."""
     file, _ = resolve_source(request.source, full_search_path(tuple(request.search_path)))
     source = parse_file(versions[0].loaded.path if request.standalone else file.path)
     style = request.style.for_source(source.text)
@@ -232,10 +240,13 @@ def output_text(
         raise TranslationError(Diagnostic("fallback", message, source.path, help=help))
     if (request.standalone or lifted) and not general:
         text, notes = standalone_module(versions, facts)
-        return style.laid_out(text), notes
+        laid_out = style.laid_out(text)
+        return laid_out, notes, lines_from(text.tree, laid_out, source.path)
     # The general kernel is the author's, with all that it needs around it.
     text, notes = whole_file(source, versions, facts, general)
+    tree = text.tree if isinstance(text, Printed) else None  # None where nothing was translated
     text = style.laid_out(text)
+    origins = lines_from(tree, text, source.path) if tree is not None else ()
     asked |= {v.loaded.qualname for v in versions}
     kernels = list_kernels(source.path, request.search_path)
     notes += tuple(
@@ -247,7 +258,7 @@ def output_text(
         raw = file.read()
     if b"\r\n" in raw and raw.count(b"\n") == raw.count(b"\r\n"):  # the author's line ends
         text = text.replace("\n", "\r\n")
-    return text, notes
+    return text, notes, origins
 
 
 def _chosen_options(request: TranslateRequest, spec: LaunchSpec) -> dict[str, int | str]:

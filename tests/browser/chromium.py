@@ -23,9 +23,16 @@ for (const name of ["error", "warn"]) {
 }
 </script>"""
 _ANSWER = """<script>
-window.addEventListener("load", () => {
+window.addEventListener("load", async () => {
   let found = null;
-  try { found = (function () { %s })(); } catch (error) { window.__errors.push("script: " + error); }
+  const opened = async () => {  // everything on demand is there
+    for (let left; (left = document.querySelectorAll("details[data-packed]")).length;) {
+      left.forEach((d) => { d.open = true; });
+      await new Promise((then) => setTimeout(then, 20));
+    }
+    document.querySelectorAll("details").forEach((d) => { d.open = true; });
+  };
+  try { found = await (async function () { %s })(); } catch (error) { window.__errors.push("script: " + error); }
   const pre = document.createElement("pre");
   pre.id = "answer";
   pre.textContent = JSON.stringify({found, errors: window.__errors});
@@ -63,11 +70,12 @@ def _command(profile: Path, *more: str) -> list[str]:
 
 
 def ask(page: str, script: str, folder: Path, *options: str) -> Answer:
-    """Load `page` from a file and run `script` (the body of a function) when it is complete."""
+    """Load `page` from a file and run `script` (the body of an asynchronous function) when it is complete; `opened()` opens all of it."""
     path = folder / "page.html"
     instrumented = page.replace("<head>", "<head>" + _CAPTURE, 1).replace("</body>", _ANSWER % script + "</body>", 1)
     path.write_text(instrumented, encoding="utf-8")
-    command = _command(folder / "profile", "--window-size=1400,1000", *options, "--dump-dom", path.as_uri())
+    size = "--window-size=1400,1000"
+    command = _command(folder / "profile", size, *options, "--virtual-time-budget=60000", "--dump-dom", path.as_uri())
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
     found = re.search(r'<pre id="answer">(.*?)</pre>', done.stdout, re.DOTALL)
     assert found, f"the page did not answer; the browser said {done.stderr[-2000:]}"

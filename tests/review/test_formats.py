@@ -80,6 +80,35 @@ def test_paths_are_of_the_repository_and_quoted(tmp_path):
     VALIDATOR.validate(log)
 
 
+def test_one_place_is_annotated_once_and_nothing_names_the_machine(tmp_path):
+    """As the findings of several launches: one annotation, whose text has them all."""
+    file = str(tmp_path / "a.py")
+    every = [Annotation("error", Diagnostic("mismatch", f"k ({n})", file, 7, 0, f"{file}:7 differs")) for n in "121"]
+    every += [Annotation("error", Diagnostic("mismatch", f"k ({n})", file)) for n in "12"]
+    first, *rest = from_root(every, str(tmp_path))
+    assert (first.found.file, first.found.why) == ("a.py", "a.py:7 differs\nk (2)")
+    assert [a.found.message for a in rest] == ["k (1)", "k (2)"]
+    assert str(tmp_path) not in "".join(workflow_commands((first, *rest)))
+
+
+def test_rules_have_help_and_a_page(monkeypatch):
+    monkeypatch.setenv("GLUONIZE_DOCS", "https://docs.example.org/")
+    found = [
+        Annotation("error", Diagnostic(code, "m")) for code in ("block-pointer", "generated-outdated", "lds-in-flight")
+    ]
+    log = json.loads(sarif_text(found, "1.0.0"))
+    VALIDATOR.validate(log)
+    pointer, outdated, hazard = log["runs"][0]["tool"]["driver"]["rules"]
+    assert pointer["helpUri"] == "https://docs.example.org/reference/errors.md#block-pointer"
+    assert "(https://docs.example.org/how-to/translate.md#block-pointers)" in pointer["help"]["markdown"]
+    assert "](" not in pointer["help"]["text"] and "no counterpart" in pointer["help"]["text"]
+    assert "gluonize update" in outdated["help"]["text"] and "hazard" in hazard["help"]["text"]
+    monkeypatch.delenv("GLUONIZE_DOCS")
+    assert json.loads(sarif_text(found, "1.0.0"))["runs"][0]["tool"]["driver"]["rules"][0]["helpUri"].startswith(
+        "https://"
+    )
+
+
 def test_workflow_commands_quote_what_ends_them():
     found = Diagnostic("a-code", "50% of\nit", "a,b:c.py", 3, 7, "why")
     (line,) = workflow_commands([Annotation("note", found)])
@@ -99,7 +128,8 @@ def test_check_names_outdated_and_refused_files(project, capsys):
     edit("add.py", " output = x + y", " output = x - y")
     status, (result,) = sarif(capsys, "check")
     assert (status, result["ruleId"]) == (1, "generated-outdated")
-    assert place(result) == (OUT, line_of(OUT, "output = x + y"))
+    assert place(result) == ("add.py", line_of("add.py", "output = x - y"))  # which is what changed
+    assert f"{OUT}:{line_of(OUT, 'output = x + y')}" in result["message"]["text"]
     edit("add.py", " output = x - y", " output = x -")
     status, (result,) = sarif(capsys, "check")
     assert status == 2 and place(result) == ("add.py", line_of("add.py", "output = x -"))

@@ -9,6 +9,7 @@ from gluonize.judge.cycles.code.assembly import Registers, read_program
 from gluonize.judge.cycles.code.executed_paths import Flow, LoopPath, follow
 from gluonize.judge.cycles.code.matrix import matrix_time
 from gluonize.judge.cycles.code.stream import conflict_factor
+from gluonize.judge.cycles.text import lines_of_loop
 from gluonize.rules.targets import TARGETS
 from gluonize.rules.timing import TIMINGS
 
@@ -35,6 +36,15 @@ def executed(text, wave=0, lanes=64):
         return out
 
     return names(follow(Flow(read), wave, lanes)), addresses
+
+
+def test_a_place_is_that_of_the_statement_and_of_the_outermost_call():
+    """A helper's statement, not the call of the helper; the call, where Triton's own library has the statement."""
+    frames = ("std.py:43:13 @[ helper.py:20:5 @[ kernel.py:51:17 ] ]", "std.py:43:13 @[ kernel.py:52:1 ]", "kernel.py:53:2", ":0:0")
+    text = '.file 2 "/lib/site-packages/triton/language" "std.py"\n.file 1 "/home/std" "kernel.py"\n'
+    read = read_program(text + "".join(f"\t.loc 1 1 1 ; {frame}\n\ts_nop 0\n" for frame in frames))
+    assert [line.statement for line in read.lines] == ["helper.py:20", "kernel.py:52", "kernel.py:53", ""]
+    assert [line.place for line in read.lines] == ["kernel.py:51", "kernel.py:52", "kernel.py:53", ""]
 
 
 def test_lines_have_typed_operands():
@@ -339,3 +349,17 @@ def test_the_hottest_loop_alone_costs_what_it_costs_among_others():
         (alone,) = found.loops
         (same,) = (x for x in every.loops if x.label == label)
         assert alone == replace(same, causes={}, losses=(), lanes=()) and found.outside == every.outside
+
+
+def test_clocks_are_told_of_one_workgroup_and_files_by_their_own_names():
+    text = ".L:\n\t.loc 1 7 5 ; old.py:7:5\n\tv_mfma_f32_16x16x32_f16 v[8:11], v[4:7], v[4:7], v[8:11]\n\ts_nop 15\n\ts_cbranch_scc1 .L\n\ts_endpgm\n"
+    found = analyze(text, "gfx950", 4, 80 * 1024).named({"old.py": "new.py"})
+    (loop,) = found.loops
+    assert loop.workgroups > 1 and loop.place == "new.py:7" and {x.place for x in loop.losses} == {"new.py:7"}
+    told = loop.as_json()
+    assert told["cycles"] == round(loop.cycles / loop.workgroups, 1) and told["together"] == round(loop.cycles, 1)
+    assert sum(told["lost"].values()) + loop.of_one.matrix == pytest.approx(told["cycles"], abs=1)
+    first, *rest = lines_of_loop(loop)
+    assert f"{loop.cycles / loop.workgroups:.0f} clk for a workgroup ({loop.cycles:.0f} clk for the {loop.workgroups} that" in first
+    axis = next(line for line in rest if line.startswith("clk "))
+    assert axis.split()[1] == "0" and 0 < float(axis.split()[-1]) < max(x.spans[-1].end for x in loop.lanes)

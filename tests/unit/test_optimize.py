@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from cluster_sources import SOURCES
+from rich.console import Console
 
 from gluonize.decide.choices.chosen import Choices, choices_of
 from gluonize.judge.cycles.analysis import analyze
@@ -15,6 +16,7 @@ from gluonize.judge.lower.children.worker import WorkerPool
 from gluonize.judge.lower.compile import Lowered
 from gluonize.judge.lower.metrics import InstructionMix, KernelMetrics
 from gluonize.product.cli.edge import run
+from gluonize.product.cli.machine_code.tune import _lines_below, _table, _why
 from gluonize.read.spec.launch import LaunchSpec, read_launches
 from gluonize.request import TranslateRequest, as_launched
 from gluonize.rules.targets import TARGETS
@@ -185,6 +187,34 @@ def test_a_candidate_with_the_text_of_another_has_its_figures():
     found.append(Tried(SPECS[0], SMALL.replacing(depth="2"), "text", same_as=SMALL))
     assert figures_of(found, "one", SMALL) is figures_of(found, "one", found[2].choices) is found[0]
     assert figures_of(found, "one", DEEP) is None
+
+
+def test_a_table_of_candidates_is_sorted_and_says_why_another_than_the_first_is_chosen():
+    found = [tried(SPECS[0], Choices(), 10), tried(SPECS[0], DEEP, 9), tried(SPECS[0], SMALL, 5, fits=False)]
+    found += [tried(SPECS[1], Choices(), 10), tried(SPECS[1], DEEP, 20), tried(SPECS[1], SMALL, 5, fits=False)]
+    more = SMALL.replacing(depth="3")
+    found.append(Tried(SPECS[0], more, "text", same_as=Choices()))
+    first = [t for t in found if t.spec is SPECS[0]]
+    entries = [
+        {
+            "candidate": t.choices.name, "same_as": t.same_as and t.same_as.name, "cycles": t.cost and t.cost.cycles,
+            "efficiency": None, "metrics": METRICS.as_json(), "validation": "skipped", "diagnostics": [],
+        }
+        for t in first
+    ]  # fmt: skip
+    result = {"id": "one", "target": "gfx950", "chosen": "parity", "candidates": entries}
+    console = Console(width=160)
+    with console.capture() as said:
+        console.print(_table(result, "parity"))
+    order = [line.split()[0] for line in said.get().splitlines()[2:]]
+    assert order == [SMALL.name, DEEP.name, "parity"]
+    assert "clk" in said.get().splitlines()[1] and said.get().splitlines()[-1].split()[:2] == ["parity", "*"]
+    assert _why(found, "one", DEEP) == f"{SMALL.name} is cheaper here and does not fit into LDS"
+    assert _why([t for t in found if t.choices != SMALL], "one", Choices()) == (
+        f"parity is the least in the mean over 2 launches: 10.0, {DEEP.name} 13.4"
+    )
+    lines = _lines_below(result | {"why": ""})
+    assert lines[1:] == [f"the same code as parity: {more.name}"] and "clocks of compute units per" in lines[0]
 
 
 def test_what_only_times_can_choose_is_not_searched():

@@ -1,10 +1,14 @@
 """Where each line of a translation comes from, and why it differs."""
 
+from pathlib import Path
+
 import pytest
 
 from gluonize.product.report.review.correspondence import correspond
 from gluonize.product.report.review.rows import Fold, Row, changed_parts, folded, rows_of
 from gluonize.product.report.review.text import GITHUB_LIMIT, github, unified
+
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 
 SOURCE = '''"""Row sums."""
 import triton
@@ -134,11 +138,47 @@ def row_sum(x_ptr, y_ptr, n, stride, BLOCK: gl.constexpr):
 
 
 def test_versions_of_a_kernel_are_all_linked_and_the_dispatcher_by_its_signature():
-    lines = correspond(SOURCE, VERSIONS).lines
-    by_number = {line.number: (line.source, line.reason) for line in lines}
-    assert by_number[4] == by_number[9] == ((9,), "spelling")
-    assert by_number[12] == ((6,), "spelling") and by_number[13][0] == (7,)
+    found = correspond(SOURCE, VERSIONS)
+    by_number = {line.number: (line.source, line.reason) for line in found.lines}
+    assert by_number[4] == ((9,), "spelling") and by_number[9] == ((9,), "repeated")
+    assert by_number[12] == ((6,), "repeated") and by_number[13][0] == (7,)
     assert [by_number[n] for n in (14, 15, 16, 17)] == [((), "guard")] * 4
+    assert found.kept().endswith("(3 more repeat another version)")
+
+
+LAYOUTS = """
+@gluon.constexpr_function
+def row_sum_layouts(BLOCK):
+    if BLOCK == 64:
+        return gl.BlockedLayout([1], [64], [4], [0])
+    return None
+
+
+@gluon.jit
+def row_sum(x_ptr, y_ptr, n, stride, BLOCK: gl.constexpr):
+    layouts: gl.constexpr = row_sum_layouts(BLOCK)
+    row = gl.program_id(0)
+"""
+
+
+def test_a_function_that_gives_layouts_is_no_version_of_the_kernel():
+    found = correspond(SOURCE, LAYOUTS)
+    assert found.functions == {1: 0}
+    assert [line.reason for line in found.lines[:6] if line.reason] == ["layout"] * 5
+
+
+GOLDENS = sorted(path for path in FIXTURES.glob("*/golden/*.py") if (path.parents[1] / "kernel.py").is_file())
+
+
+@pytest.mark.parametrize("fixture", sorted({path.parents[1].name for path in GOLDENS}))
+def test_every_line_of_both_sides_stands_once(fixture):
+    """For the translations of every fixture, those with several versions, layout tables and partitions among them."""
+    source = (FIXTURES / fixture / "kernel.py").read_text()
+    for path in (path for path in GOLDENS if path.parents[1].name == fixture):
+        result = path.read_text()
+        rows = rows_of(correspond(source, result))
+        assert sorted(r.left for r in rows if r.left) == list(range(1, len(source.splitlines()) + 1)), path
+        assert [r.right for r in rows if r.right] == list(range(1, len(result.splitlines()) + 1)), path
 
 
 HELPER_SOURCE = """

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from gluonize.gluon.function import LINE_LENGTH, GluonFunction, code, formatted, statements
+from gluonize.gluon.origins import copied
 from gluonize.gluon.walk import mapped
 
 
@@ -31,6 +32,6 @@ def with_long_lines_wrapped(function: GluonFunction, original: str) -> GluonFunc
         if long.isdisjoint(" " * columns + line for line in own.splitlines()):
             return [node]
         first, *rest = statements(formatted(own, columns))
-        return [first.with_changes(leading_lines=node.leading_lines), *rest]
+        return [copied(s, node) for s in (first.with_changes(leading_lines=node.leading_lines), *rest)]
 
     return function.with_node(function.node.with_changes(body=wrapped(function.block, 0)))

@@ -11,14 +11,18 @@ Which variables the author's code reads and binds is known from the facts, and s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar, Union
 
 from gluonize.gluon.written import literal
 
 
+@dataclass(frozen=True)
 class Node:
-    """Base of everything below; all are frozen and compare by value."""
+    """Base of everything below; all are frozen and compare by value. lines: of the source that its lines came from, 0 for none; of one
+    number, all of them."""
+
+    lines: tuple[int, ...] = field(default=(), compare=False, repr=False, kw_only=True)
 
 
 Code = tuple[Union[str, Node], ...]

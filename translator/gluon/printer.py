@@ -108,6 +108,18 @@ def lines(statements: Iterable[Node], indent: str, deeper: str = "") -> list[str
     return out
 
 
+def origins(statements: Iterable[Node]) -> list[int]:
+    """For each of `lines` the line of the source that it came from, 0 for none."""
+    out: list[int] = []
+    for s in statements:
+        if isinstance(s, (nodes.Stage, nodes.Repeat, nodes.When)):
+            out += [0, *origins(s.body)]
+        else:
+            count = _printed(s).count("\n") + 1
+            out += s.lines if len(s.lines) == count else (s.lines[:1] or (0,)) * count
+    return out
+
+
 def inserted(line: str, indent: str, deeper: str) -> str:
     """A line with `deeper` behind its part of `indent`, which may be of tabs; in front of one that begins left of that."""
     return indent + deeper + line.removeprefix(indent) if line.startswith(indent) else deeper + line

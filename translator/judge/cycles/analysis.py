@@ -237,9 +237,9 @@ class _Kernel:
         least, needs = max((clk, name) for name, clk in bounds.items())
         if steady.cycles < least:
             self._note(f"{loop.label}: waves could go round in {steady.cycles:.0f} clk, but {needs} takes {least:.0f}")
-        conflicts = [(lines[n].op, lines[n].place, factor) for n, factor in sorted(translator.conflicts.items())]
-        places = [lines[o.line].place for o in waves[0].stream if o.kind == MATRIX] or [
-            lines[o.line].place for o in waves[0].stream
+        conflicts = [(lines[n].op, lines[n].statement, factor) for n, factor in sorted(translator.conflicts.items())]
+        places = [lines[o.line].statement for o in waves[0].stream if o.kind == MATRIX] or [
+            lines[o.line].statement for o in waves[0].stream
         ]
         return LoopCycles(
             label=loop.label,
@@ -262,7 +262,7 @@ class _Kernel:
 
     def _named(self, loss: Loss) -> LineLoss:
         line = self.program.lines[loss.line]
-        return LineLoss(f"{line.op} {line.operands}".strip(), line.place, loss.cause, loss.clk)
+        return LineLoss(f"{line.op} {line.operands}".strip(), line.statement, loss.cause, loss.clk)
 
     def _per_simd(self, waves: Sequence[Wave], kind: int) -> float:
         """Clocks of a unit that each SIMD has, of the SIMD that needs most."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 
@@ -61,6 +62,7 @@ def lower_and_walk(
         cycles = _of_launch(cycles, trips, module, spec)
     if not costs_only and (staying is None or staying.shared is None):
         cycles = replace(cycles, estimate=estimate(cycles, trips, spec, target_row(target), target_row(target).timing))
+    cycles = cycles.named({os.path.basename(module.entry.place.file): os.path.basename(loaded.path)})
     lowered = replace(lowered, stages=lowered.stages if keep_stages else {})
     return Walked(**{f.name: getattr(lowered, f.name) for f in fields(lowered)}, cycles=cycles)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from gluonize.judge.cycles.timeline import Lane
@@ -56,7 +56,7 @@ class LineLoss:
 class LoopCycles:
     """One innermost loop in its steady state, with `workgroups` on a compute unit.
 
-    cycles: of one iteration of a wave. alone: the same with one workgroup on the compute unit. matrix: of these, the matrix pipe of a SIMD is busy, for all its waves. work: matrix operations of one workgroup. bounds: clk
+    cycles: in which all workgroups do one iteration each. alone: the same with one workgroup on the compute unit. matrix: of these, the matrix pipe of a SIMD is busy, for all its waves. work: matrix operations of one workgroup. bounds: clk
     that each resource needs for one iteration of all waves. causes, losses: what the idle time of the matrix pipe goes to, or
     without matrix instructions the waves' time; largest first. conflicts: accesses to LDS that take longer, (instruction, place,
     factor). unknown: accesses whose addresses are not known. repeats: iterations come back exactly. Where only the hottest loop was asked for,
@@ -100,8 +100,36 @@ class LoopCycles:
         """Clocks of the compute unit per iteration of one workgroup."""
         return self.cycles / self.workgroups
 
+    @property
+    def of_one(self) -> LoopCycles:
+        """The loop with all clocks but those of its lanes per iteration of one workgroup: what is shown, since kernels of which different
+        numbers of workgroups share a compute unit compare in it."""
+        n = self.workgroups
+        return replace(
+            self,
+            cycles=self.cycles / n,
+            matrix=self.matrix / n,
+            bounds={name: clk / n for name, clk in self.bounds.items()},
+            causes={cause: clk / n for cause, clk in self.causes.items()},
+            losses=tuple(replace(loss, clk=loss.clk / n) for loss in self.losses),
+        )
+
+    def placed(self, place: Callable[[str], str]) -> LoopCycles:
+        """The loop with other names of places."""
+        return replace(
+            self,
+            place=place(self.place),
+            losses=tuple(replace(loss, place=place(loss.place)) for loss in self.losses),
+            conflicts=tuple((op, place(where), factor) for op, where, factor in self.conflicts),
+            lanes=tuple(lane.placed(place) for lane in self.lanes),
+        )
+
     def as_json(self) -> dict:
-        """Losses are the twenty largest; clocks with one digit after the point."""
+        """Clocks are those of one iteration of one workgroup, with one digit after the point; together: of all that share the compute
+        unit. Losses are the twenty largest."""
+        return self.of_one._as_json(self.cycles)
+
+    def _as_json(self, together: float) -> dict:
         efficiency = self.efficiency
         return {
             "loop": self.label,
@@ -111,7 +139,7 @@ class LoopCycles:
             "workgroups": self.workgroups,
             "cycles": round(self.cycles, 1),
             "alone": round(self.alone, 1),
-            "per_workgroup": round(self.per_workgroup, 1),
+            "together": round(together, 1),
             "efficiency": None if efficiency is None else round(efficiency, 4),
             "bound": self.bound,
             "distance": round(self.distance, 3),
@@ -174,6 +202,15 @@ class KernelCycles:
     traffic: Traffic = Traffic(0, 0)
     trips: dict[str, int] = field(default_factory=dict)
     staying: int = 0
+
+    def named(self, names: Mapping[str, str]) -> KernelCycles:
+        """The same with files under other names: a compile that is taken from a cache has those of the first that was made."""
+
+        def place(found: str) -> str:
+            file, _, line = found.rpartition(":")
+            return f"{names.get(file, file)}:{line}" if found else found
+
+        return replace(self, loops=tuple(loop.placed(place) for loop in self.loops))
 
     @property
     def hot(self) -> LoopCycles | None:

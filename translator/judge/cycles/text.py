@@ -11,18 +11,19 @@ from gluonize.judge.cycles.timeline import LETTERS, as_text
 from gluonize.rules.targets import target as target_row
 
 MOST_LINES = 10
-_COLUMNS = ("cycles", "waves", "instructions", "matrix cores", "bound", "distance", "lost most to")
+UNIT = "clk per workgroup"  # and iteration
+_COLUMNS = (UNIT, "waves", "instructions", "matrix cores", "bound", "distance", "lost most to")
 
 
 def table_of_loops(title: str, ours: KernelCycles, theirs: KernelCycles | None) -> Table:
-    """A row per loop: cycles of one iteration, how busy matrix cores are, and what bounds them. Triton's rows follow."""
+    """A row per loop: clocks of one iteration of one workgroup, how busy matrix cores are, and what bounds them. Triton's rows follow."""
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     table.add_column("loop")
     for name in _COLUMNS:
         table.add_column(name, justify="left" if name in ("bound", "lost most to") else "right")
     for kernel, name in ((ours, ""), (theirs, "Triton: ")):
         for loop in kernel.loops if kernel else ():
-            table.add_row(name + (loop.place or loop.label), *_cells(loop))
+            table.add_row(name + (loop.place or loop.label), *_cells(loop.of_one))
         if kernel and not kernel.loops:
             table.add_row(name + "no loop", f"{kernel.outside:.0f}", *[""] * (len(_COLUMNS) - 1))
     return table
@@ -38,7 +39,10 @@ def _cells(loop: LoopCycles) -> tuple[str, ...]:
 
 def lines_of_loop(loop: LoopCycles) -> Iterator[str]:
     """What one loop needs, what it loses at which lines, and a lane per wave over one iteration."""
-    yield f"One iteration of the loop at {loop.place or loop.label}, {loop.cycles:.0f} clk; each resource needs:"
+    together, loop = loop.cycles, loop.of_one
+    shared = f" ({together:.0f} clk for the {loop.workgroups} that share a compute unit)" if loop.workgroups > 1 else ""
+    where = f"One iteration of the loop at {loop.place or loop.label}"
+    yield f"{where}, {loop.cycles:.0f} clk for a workgroup{shared}; each resource needs:"
     yield "  " + ", ".join(f"{name} {clk:.0f}" for name, clk in sorted(loop.bounds.items(), key=lambda x: -x[1]))
     what = "matrix pipes are idle while their wave is held by" if loop.matrix else "time of a wave"
     yield f"{what}: " + ", ".join(f"{cause} {clk:.0f}" for cause, clk in loop.causes.items())

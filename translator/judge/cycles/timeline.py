@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from gluonize.judge.cycles.code.assembly import Line
 from gluonize.judge.cycles.code.stream import LATENCY, LDS, MATRIX, MEMORY, TILE, VECTOR
@@ -29,6 +29,7 @@ LETTERS = {
     RESULT: "d",
 }
 COLUMNS = 96
+TICK = 16  # columns between two numbers of the axis
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,10 @@ class Lane:
     simd: int
     spans: tuple[Span, ...]
 
+    def placed(self, place: Callable[[str], str]) -> Lane:
+        """The lane with other names of places."""
+        return replace(self, spans=tuple(replace(span, place=place(span.place)) for span in self.spans))
+
 
 def lanes_of(waves: Sequence[Wave], lines: Sequence[Line]) -> tuple[Lane, ...]:
     """The first traced iteration of each wave; neighbours of the same kind and source line are one span."""
@@ -58,7 +63,7 @@ def lanes_of(waves: Sequence[Wave], lines: Sequence[Line]) -> tuple[Lane, ...]:
         spans: list[Span] = []
         for event in wave.events[0] if wave.events else ():
             operation = wave.stream[event.at]
-            place = lines[operation.line].place
+            place = lines[operation.line].statement
             _append(spans, event.start - zero, event.issued - zero, event.cause, place)
             _append(spans, event.issued - zero, event.end - zero, _WORK.get(operation.kind, "other"), place)
         lanes.append(Lane(wave.order, wave.simd, tuple(spans)))
@@ -76,12 +81,13 @@ def _append(spans: list[Span], start: float, end: float, what: str, place: str) 
 
 
 def as_text(lanes: Sequence[Lane], columns: int = COLUMNS) -> list[str]:
-    """A row per wave: each column has the letter of what takes most of its time. A wait for a matrix pipe that works is `m`."""
+    """An axis in clocks, then a row per wave: each column has the letter of what takes most of its time. A wait for a matrix pipe that works is `m`."""
     if not lanes:
         return []
     end = max(s.end for lane in lanes for s in lane.spans)
     width = end / columns
-    rows = []
+    ticks = range(0, columns, TICK)
+    rows = ["clk     " + "".join(f"{n * width:<{TICK}.0f}" for n in ticks)]
     for lane in lanes:
         shares: list[dict[str, float]] = [{} for _ in range(columns)]
         for span in lane.spans:

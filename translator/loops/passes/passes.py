@@ -8,7 +8,7 @@ from collections.abc import Callable
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.refusals import refuse
 from gluonize.gluon.nodes import Line, Node, Pipelined, Repeat, Store
-from gluonize.gluon.printer import lines
+from gluonize.gluon.printer import lines, origins
 from gluonize.loops.loop import counts
 from gluonize.loops.loop.loop import PipelinedLoop
 from gluonize.loops.loop.site import LoopSite
@@ -19,6 +19,7 @@ from gluonize.loops.passes.refill import refilled
 from gluonize.loops.passes.slices import stage_contents_of
 from gluonize.loops.passes.stages import alternating, late_read, stage_contents
 from gluonize.loops.passes.steps import Step, take_steps
+from gluonize.read.files.source_text import Lined
 
 Names = Callable[..., str]  # gives a name that the function does not use
 
@@ -32,7 +33,8 @@ def finish_loop(site: LoopSite, loop: PipelinedLoop) -> None:
     body = passed(loop, steps, functools.partial(site.loop_names.fresh, loop=s))
     loop.round.tree = tree_of(loop, body, counts.tiles(site.emit, loop) if loop.written_out else "")
     text = "\n".join([*lines(body, source.indent(s.body[0])), *lines(loop.round.after, source.indent(s))])
-    site.edits.append((top, end, text + "\n" if end > source.line_end(s) else text))
+    made = Lined.of(text + "\n" if end > source.line_end(s) else text, [*origins(body), *origins(loop.round.after), 0])
+    site.edits.append((top, end, made))
 
 
 def read_ahead(site: LoopSite, loop: PipelinedLoop) -> Prefetched | None:

@@ -6,14 +6,14 @@ The rewriter edits the author's text; here the edits of one loop's body become o
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.products import products
 from gluonize.gluon.holes import Holes
 from gluonize.gluon.nodes import NONE, Authored, Code, Line, Node, beside
-from gluonize.read.files.source_text import replace_spans
+from gluonize.read.files.source_text import kept_lines, replace_spans
 from gluonize.write.state.edits import Edits
 
 Reads = Callable[[ast.AST], frozenset[str]]  # the variables that a statement reads as rewritten
@@ -51,9 +51,11 @@ def take_steps(
         text = replace_spans(source.text, start, end, here)
         made: tuple[Node, ...] = ()  # of a statement that is left out
         if text:
+            kept = kept_lines(source.text, start, end, here)
+            kept = kept if begins_line or not text.startswith("\n") else kept[1:]
             text = text if begins_line else text.removeprefix("\n")
             text = text.removesuffix("\n") if source.text[end - 1] == "\n" else text
-            made = _statements(facts, reads, holes, own, text, source.indent(s.body[0]))
+            made = _statements(facts, reads, holes, own, text, source.indent(s.body[0]), kept)
         multiplies = any(facts.taken(x) and products.multiplies(facts, x) for x in own)
         out.append(Step(tuple(own), made, multiplies))
         start, begins_line = end, source.text[end - 1] == "\n"
@@ -62,11 +64,18 @@ def take_steps(
 
 
 def _statements(
-    facts: FunctionFacts, reads: Reads, holes: Holes, sources: list[ast.stmt], text: str, indent: str
+    facts: FunctionFacts,
+    reads: Reads,
+    holes: Holes,
+    sources: list[ast.stmt],
+    text: str,
+    indent: str,
+    kept: Sequence[int],
 ) -> tuple[Node, ...]:
-    """The statements of a step: those of ours that stand on lines of their own, and the author's."""
+    """The statements of a step: those of ours that stand on lines of their own, and the author's. kept: where each line came from."""
     out: list[Node] = []
     own: list[str] = []
+    origins: list[int] = []
 
     def close() -> None:
         moves = all(line.startswith(indent) if line.strip() else not line for line in own)
@@ -74,16 +83,19 @@ def _statements(
         if moves and all(not line or line.startswith("#") for line in lines):
             out.extend(Line(line) for line in lines)
         else:
-            out.append(_authored(facts, reads, sources, holes.code("\n".join(lines)), not moves))
+            made = _authored(facts, reads, sources, holes.code("\n".join(lines)), not moves)
+            out.append(replace(made, lines=tuple(origins)))
         own.clear()
+        origins.clear()
 
-    for line in text.split("\n"):
+    for number, line in enumerate(text.split("\n")):
         code = holes.code(line.removeprefix(indent))
         if line.startswith(indent) and len(code) == 1 and isinstance(code[0], Node):
             close()
-            out.append(code[0])
+            out.append(replace(code[0], lines=(kept[number],)))
         else:
             own.append(line)
+            origins.append(kept[number])
     close()
     return tuple(out)
 

@@ -18,9 +18,10 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 
 from gluonize.gluon.function import BLANK, INDENT, Block, Statement, code, with_indents, with_lines_above
 from gluonize.gluon.imports import Import
+from gluonize.gluon.origins import AsWritten, marked
 from gluonize.gluon.walk import functions, inside, mapped, structure
 from gluonize.output.file.import_aliases import Aliases
-from gluonize.output.file.parts import AsWritten, parts, read_tree
+from gluonize.output.file.parts import parts, read_tree
 from gluonize.read.files.modules import ParsedFile
 from gluonize.read.names.file_names import FileNames
 
@@ -85,16 +86,18 @@ class AuthorFile:
         self.ends_line = True
         for part in parts(source, lines):
             if not part.tree:
-                self.statements.append(AsWritten(part.text, self.footer))
+                self.statements.append(AsWritten(part.text, self.footer, (source.path, part.first)))
                 self._ends.append(part.ends[-1])
                 self.footer, self.ends_line = (), True
                 continue
             module = read_tree(part.text, source.path)
+            written = ast.parse(part.text).body
+            known = marked(module.body, written, lambda line, first=part.first: (source.path, first + line - 1))
             above = module.header
             if not self.statements:  # what stands above the first statement belongs to the module, for libcst
                 self.first_lines = _first_lines(above)
                 above = above[len(self.first_lines) :]
-            body = [with_indents(s, module.default_indent, INDENT) for s in module.body]
+            body = [with_indents(s, module.default_indent, INDENT) for s in known]
             self.statements += [with_lines_above(body[0], above), *body[1:]]
             self._ends += part.ends
             self.footer, self.ends_line = module.footer, module.has_trailing_newline

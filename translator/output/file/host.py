@@ -17,6 +17,7 @@ import libcst as cst
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.gluon.function import JIT, Block, GluonFunction, Statement, definitions, expression, shifted
 from gluonize.gluon.imports import TRITON_LANGUAGE, in_order
+from gluonize.gluon.origins import Printed
 from gluonize.gluon.walk import dotted, functions, lines, loads, names, walk
 from gluonize.output.contracts.launch_checks import (
     SHARED_CHECK_NAME,
@@ -135,7 +136,7 @@ def whole_file(
                 )
             )
     module, notes = _Rewriting(source, versions, facts, general).result()
-    return module.code, notes
+    return Printed.of(module), notes
 
 
 class _Rewriting:

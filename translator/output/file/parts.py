@@ -15,27 +15,13 @@ from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.read.files.modules import ParsedFile
 
 
-@dataclass(frozen=True, eq=False)  # a node is itself
-class AsWritten(cst.BaseStatement):
-    """Statements of the top level in which nothing changes, with what stands between them."""
-
-    text: str
-    leading_lines: Sequence[cst.EmptyLine] = ()
-
-    def _visit_and_replace_children(self, visitor: Any) -> AsWritten:
-        return self
-
-    def _codegen_impl(self, state: Any, default_semicolon: bool = False) -> None:
-        for line in self.leading_lines:
-            line._codegen(state)
-        state.add_token(self.text)
-
-
 @dataclass(frozen=True)
 class Part:
-    """Some lines of a file. tree: whether they are to be a tree; ends: the last line of each statement in it."""
+    """Some lines of a file. first: the number of the first one; tree: whether they are to be a tree; ends: the last line of each statement
+    in it."""
 
     text: str
+    first: int
     tree: bool
     ends: tuple[int, ...]
 
@@ -52,7 +38,9 @@ def parts(source: ParsedFile, lines: Collection[int] | None) -> Iterator[Part]:
         tree = number % 2 == 0
         last = number == len(groups) - 1
         end = len(text) if last else groups[number + 1][0].first - 1 if tree else group[-1].end
-        yield Part("\n".join(text[start:end]) + ("" if last else "\n"), tree, tuple(row.end for row in group))
+        yield Part(
+            "\n".join(text[start:end]) + ("" if last else "\n"), start + 1, tree, tuple(row.end for row in group)
+        )
         start = end
 
 

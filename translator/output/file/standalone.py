@@ -13,6 +13,7 @@ import libcst as cst
 
 from gluonize.gluon.function import BLANK, JIT, Block, definitions, with_lines_above
 from gluonize.gluon.imports import in_order
+from gluonize.gluon.origins import Printed
 from gluonize.output.contracts.launch_checks import checks_a_default, guard, hook, shared_check
 from gluonize.output.file.author import apart
 from gluonize.output.file.import_aliases import aliases
@@ -91,7 +92,7 @@ def standalone_module(versions: Sequence[KernelVersion], facts: SourceFacts) -> 
         asked = {v.spec.kernel.rpartition(".")[2] for v in family.versions} - {family.name}
         blocks += [definitions(f"{name} = {family.name}") for name in sorted(asked)]
     notes = tuple(note for family in families for note in family.notes)
-    return _laid_out(header(families, facts), prelude, blocks, facts.triton).code, notes
+    return Printed.of(_laid_out(header(families, facts), prelude, blocks, facts.triton)), notes
 
 
 def _laid_out(header: str, prelude: Prelude, blocks: Sequence[Block], triton: str) -> cst.Module:

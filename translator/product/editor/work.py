@@ -5,6 +5,8 @@ Nothing here runs a user's code: a file made with `--import` is refused.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -26,6 +28,7 @@ from gluonize.product.project.files.planned import ProjectFile
 from gluonize.product.project.output.provenance import without_line
 from gluonize.product.project.output.verdict import proof_word
 from gluonize.product.report.checks import Sources, check
+from gluonize.product.report.review.correspondence import origins
 from gluonize.product.review.annotations import Annotation, errors
 from gluonize.request import TranslateRequest
 from gluonize.trace.model.layouts import Ints
@@ -63,16 +66,18 @@ def unmoved(now: Callable[[], Hashable], expected: Hashable, function: Callable[
 
 
 class Work:
-    """Questions and their answers. What asks Triton, texts, and checks have children of their own, so that none waits for another."""
+    """Questions and their answers. What asks Triton, texts, whether files are current, and what compiles and runs them have children of
+    their own, so that none waits for another."""
 
     def __init__(self, cache: ContentCache, jobs: int, timeout: float):
         self.cache = cache
         self.pools = {
             "texts": WorkerPool(1, timeout=timeout),
             "explain": WorkerPool(1, timeout=timeout),
+            "states": KeptJobs(WorkerPool(1, timeout=timeout), cache),
             "checks": KeptJobs(WorkerPool(jobs, timeout=timeout), cache),
         }
-        counts = {"texts": 2, "explain": 1, "checks": jobs, "files": 1}
+        counts = {"texts": 2, "explain": 1, "states": 1, "checks": jobs, "files": 1, "commands": 1}
         self.threads = {name: ThreadPoolExecutor(n, f"gluonize-{name}") for name, n in counts.items()}
         self.answers: OrderedDict[Hashable, Future] = OrderedDict()
         self.closed = False
@@ -120,15 +125,23 @@ class Work:
     def state(self, file: ProjectFile) -> tuple[FileState, list[Annotation]]:
         """What `gluonize check` says of a file, and where."""
         state = file_state(file, self.cache, self._regenerate)
-        return state, list(of_state(state, allow_edits=False))
+        return state, list(of_state(state, allow_edits=False, origins=origins))
 
     def _regenerate(self, file: ProjectFile) -> str:
-        result, _ = translate_cached(request_of(file), TRANSLATE, self.pools["checks"], self.cache)
+        result, _ = translate_cached(request_of(file), TRANSLATE, self.pools["states"], self.cache)
         if result.text is None:
             raise TranslationError(
                 *result.diagnostics, *(d for outcome in result.outcomes for d in outcome.diagnostics)
             )
         return without_line(result.text).replace("\r\n", "\n")
+
+    def command(self, arguments: list[str]) -> tuple[int, str]:
+        """Run `gluonize` with these arguments, as in a terminal; -> its exit status and what it said last."""
+        done = subprocess.run(
+            [sys.executable, "-m", "gluonize.product.cli", *arguments], capture_output=True, text=True, check=False
+        )
+        said = [line for line in (done.stderr if done.returncode else done.stdout).splitlines() if line.strip()]
+        return done.returncode, said[0] if done.returncode and said else said[-1] if said else ""
 
     def validate(self, state: FileState) -> tuple[list[Annotation], dict[str, str]]:
         """What running a file on its launches, and proving them, finds against it; and in a word what it finds of each launch, by its id."""

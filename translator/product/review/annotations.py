@@ -28,7 +28,8 @@ def errors(diagnostics: Iterable[Diagnostic]) -> list[Annotation]:
 
 
 def from_root(annotations: Iterable[Annotation], root: str) -> tuple[Annotation, ...]:
-    """Each annotation once, its file as a path below `root` with `/`; files elsewhere keep an absolute path."""
+    """The annotations with their files as paths below `root` with `/`; files elsewhere keep an absolute path. What has one code and one
+    place is one annotation, as that of several launches or targets."""
 
     def placed(path: str) -> str:
         if not path:
@@ -36,9 +37,19 @@ def from_root(annotations: Iterable[Annotation], root: str) -> tuple[Annotation,
         inside = os.path.relpath(os.path.realpath(path), os.path.realpath(root))
         return os.path.realpath(path) if inside.startswith(os.pardir) else inside.replace(os.sep, "/")
 
-    return tuple(
-        dict.fromkeys(replace(a, found=replace(a.found, file=placed(a.found.file))) for a in annotations)
-    )  # fmt: skip
+    top = os.path.join(os.path.realpath(root), "")
+    out: dict[tuple, Annotation] = {}
+    for annotation in annotations:
+        f = annotation.found
+        told = {name: getattr(f, name).replace(top, "") for name in ("message", "why", "help")}
+        found = replace(f, file=placed(f.file), **told)
+        # What has no place of its own is told apart by its words.
+        key = annotation.level, found.code, found.file, found.line, "" if found.line else found.message
+        first = out.setdefault(key, replace(annotation, found=found))
+        if first.found.message != found.message and found.message not in first.found.why.split("\n"):
+            why = "\n".join(filter(None, [first.found.why, found.message]))
+            out[key] = replace(first, found=replace(first.found, why=why))
+    return tuple(out.values())
 
 
 def repository_root(start: str = os.curdir) -> str:

@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 from gluonize.product.review.annotations import Annotation, message_of
+from gluonize.rules.errors import plain, said
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+DOCUMENTATION = "https://example.org/your/copy/of/gluonize/docs"
 ROOT = "SRCROOT"  # the name under which paths are relative to the repository
 
 
@@ -31,10 +36,29 @@ def sarif_text(annotations: Sequence[Annotation], version: str) -> str:
 
 
 def _rule(code: str, annotations: Sequence[Annotation]) -> dict[str, Any]:
-    """A rule per code. Its words are the code's own: messages differ from place to place."""
+    """A rule per code, with what the reference says of it: messages differ from place to place."""
     level = next(a.level for a in annotations if a.found.code == code)
-    words = code.replace("-", " ")
-    return {"id": code, "shortDescription": {"text": words}, "defaultConfiguration": {"level": level}}
+    text, page = said(code), f"{documentation()}/reference/errors.md#{code}"
+    return {
+        "id": code,
+        "shortDescription": {"text": code.replace("-", " ")},
+        "fullDescription": {"text": plain(text)},
+        "help": {"text": plain(text), "markdown": f"{_absolute(text)}\n\n[All error codes]({page})"},
+        "helpUri": page,
+        "defaultConfiguration": {"level": level},
+    }
+
+
+def documentation() -> str:
+    """Where the documentation is read: `GLUONIZE_DOCS`, which the action sets to that of its own revision."""
+    return (os.environ.get("GLUONIZE_DOCS") or DOCUMENTATION).rstrip("/")
+
+
+def _absolute(text: str) -> str:
+    """Markdown of the reference with links that lead there from anywhere."""
+    return re.sub(
+        r"\]\((?!https?:)([^)]*)\)", lambda link: f"]({urljoin(f'{documentation()}/reference/', link[1])})", text
+    )
 
 
 def _result(annotation: Annotation, rule: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import copy
 import functools
 import io
 import tokenize
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from gluonize.read.files.moved_lines import record_moved
@@ -127,6 +127,39 @@ def replace_spans(text: str, start: int, end: int, spans: Iterable[tuple[int, in
         out += [text[at:a], new]
         at = b
     return "".join(out) + text[at:end]
+
+
+class Lined(str):
+    """Text that stands for some of a source, with the line that each of its lines came from, 0 for none."""
+
+    lines: tuple[int, ...]
+
+    @classmethod
+    def of(cls, text: str, lines: Iterable[int]) -> Lined:
+        made = cls(text)
+        made.lines = tuple(lines)
+        return made
+
+
+def kept_lines(text: str, start: int, end: int, spans: Iterable[Edit]) -> list[int]:
+    """For each line of what `replace_spans` gives the line of `text`, from 1, that the first of its code came from; 0 for one that is new."""
+    out, at, number = [0], start, 1 + text.count("\n", 0, start)
+
+    def add(piece: str, origin: Callable[[int], int]) -> None:
+        for k, part in enumerate(piece.split("\n")):
+            if k:
+                out.append(0)
+            if part.strip() and not out[-1]:
+                out[-1] = origin(k)
+
+    for a, b, new in [*sorted(spans, key=lambda span: span[:2]), (end, end, "")]:
+        add(text[at:a], lambda k, first=number: first + k)
+        number += text.count("\n", at, a)
+        known = new.lines if isinstance(new, Lined) else ()
+        add(new, lambda k, own=number if b > a else 0, known=known: known[k] if k < len(known) else own)
+        number += text.count("\n", a, b)
+        at = b
+    return out
 
 
 def dedented(line: str, column: int) -> str:

@@ -25,10 +25,11 @@ from gluonize.gluon.function import GluonFunction, parsed
 from gluonize.gluon.holes import Holes
 from gluonize.gluon.indentation import indented
 from gluonize.gluon.nodes import Named, Node, Read, Slot, Variable, mapped
+from gluonize.gluon.origins import Place, marked
 from gluonize.gluon.printer import printed
 from gluonize.gluon.written import Written, literal, name
 from gluonize.read.files.moved_lines import file_line
-from gluonize.read.files.source_text import Edit, SourceText, dedented
+from gluonize.read.files.source_text import Edit, SourceText, dedented, kept_lines
 from gluonize.trace.front.trace import ConstFact, Frame
 from gluonize.trace.model.layouts import Layout
 from gluonize.write.accesses import moving_parameters
@@ -260,9 +261,25 @@ class FunctionRewriter(Assignments):
             raise self.unsettled(self.demanded.unforeseen(file_line(self.facts.frame.fn, 1)))
         self.finish_loops(self.facts.tree.body)
         self.record.reads = parameters_read(self.facts, self.facts.tree.body)
-        text = self.shown(self.edits.text(0, len(self.facts.source.text)))
-        function = without_dead_variants(parsed(text), self.names.holes)
+        function = without_dead_variants(self.text(), self.names.holes)
         return self.finished(instance_layouts.chosen(self.names, function))
+
+    def text(self) -> GluonFunction:
+        """What the edits make of the function, with statements that know their lines of the file."""
+        source, fn, out = self.facts.source, self.facts.frame.fn, []
+        lines = self.edits.text(0, len(source.text)).split("\n")
+        kept = kept_lines(source.text, 0, len(source.text), [*self.edits, *self.edits.last])
+        origins: list[int] = []
+        for line, origin in zip(lines, kept):
+            out.append(self.shown(line))
+            origins += [origin] * (1 + out[-1].count("\n"))
+        text, path = "\n".join(out), fn.file_name or ""
+
+        def place(line: int) -> Place | None:
+            return (path, file_line(fn, origin)) if (origin := origins[line - 1]) else None
+
+        module = parsed(text).module
+        return GluonFunction(module.with_changes(body=marked(module.body, ast.parse(text).body, place)))
 
     def find_layouts(self) -> None:
         """Walk through the function until no use of a variable wants it in a layout that was not known."""

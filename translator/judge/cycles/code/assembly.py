@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import functools
+import re
+from collections.abc import Set
 from dataclasses import dataclass
 
+# `.file 2 "/.../triton/language" "standard.py"`: what Triton has in Python is nobody's statement.
+_FILE = re.compile(r'^\s*\.file\s+\d+\s+"([^"]*)"\s+"([^"]*)"', re.MULTILINE)
+_LIBRARY = re.compile(r"/triton/(?:language|experimental)\b")
 _FILES = "vas"  # vector, accumulation and scalar registers
 
 
@@ -25,7 +30,8 @@ class Line:
     """One line of code: a label, or an instruction.
 
     operands: the text after the mnemonic. arguments: the same, typed. words: what follows the last argument (`offen`,
-    `offset:16`, `lgkmcnt(0)`). place: "kernel.py:12", "" where the compiler gave none. pair: the second half of a dual-issue line.
+    `offset:16`, `lgkmcnt(0)`). place: "kernel.py:12" of the outermost call, "" where the compiler gave none; statement: of the author's
+    statement, which may stand in a helper. pair: the second half of a dual-issue line.
     """
 
     op: str = ""
@@ -34,6 +40,7 @@ class Line:
     arguments: tuple[Operand, ...] = ()
     words: tuple[str, ...] = ()
     place: str = ""
+    statement: str = ""
     pair: "Line | None" = None
 
     @property
@@ -70,7 +77,8 @@ def read_program(text: str) -> Program:
     """The code part of an assembly text; directives, comments and padding are left out."""
     lines: list[Line] = []
     properties: dict[str, int] = {}
-    place = ""
+    place = statement = ""
+    library = {name for folder, name in _FILE.findall(text) if _LIBRARY.search(folder)}
     for raw in text.splitlines():
         code, _, comment = raw.partition(";")
         code = code.strip()
@@ -79,7 +87,7 @@ def read_program(text: str) -> Program:
         if code.startswith(".amdgpu_metadata"):
             break
         if code.startswith(".loc"):
-            place = _place(comment)
+            place, statement = _places(comment, library)
         elif code.startswith(".amdhsa_"):
             name, _, value = code.partition(" ")
             if value.strip().isdigit():
@@ -87,20 +95,25 @@ def read_program(text: str) -> Program:
         elif code.endswith(":") and " " not in code:
             lines.append(Line(label=code[:-1]))
         elif raw[0] in " \t" and code[0].isalpha() and (line := _instruction(code)).op != "s_code_end":
-            lines.append(line if not place else _placed(line, place))
+            lines.append(line if not place else _placed(line, place, statement))
     position = {line.label: n for n, line in enumerate(lines) if line.label}
     return Program(tuple(lines), position, properties)
 
 
-def _placed(line: Line, place: str) -> Line:
-    return Line(line.op, line.operands, line.label, line.arguments, line.words, place, line.pair)
+def _placed(line: Line, place: str, statement: str) -> Line:
+    return Line(line.op, line.operands, line.label, line.arguments, line.words, place, statement, line.pair)
 
 
-def _place(comment: str) -> str:
-    """`std.py:43:13 @[ kernel.py:51:17 ]` -> "kernel.py:51", the outermost call; "" for line 0."""
-    outermost = comment.rpartition("@[")[2].replace("]", " ").split()
-    parts = outermost[0].split(":") if outermost else []
-    return f"{parts[0]}:{parts[1]}" if len(parts) >= 2 and parts[0] and parts[1] != "0" else ""
+def _places(comment: str, library: Set[str]) -> tuple[str, str]:
+    """`std.py:43:13 @[ helper.py:20:5 @[ kernel.py:51:17 ] ]` -> "kernel.py:51" and "helper.py:20": the outermost call, and the innermost
+    place outside of `library`; "" for line 0."""
+    places = []
+    for frame in comment.split("@["):
+        file, _, numbers = (frame.replace("]", " ").split() or [""])[0].partition(":")
+        line = numbers.partition(":")[0]
+        places.append(f"{file}:{line}" if file and line not in ("", "0") else "")
+    own = (place for place in places if place and place.rpartition(":")[0] not in library)
+    return places[-1], next(own, places[-1])
 
 
 @functools.lru_cache(maxsize=65536)
@@ -109,7 +122,7 @@ def _instruction(code: str) -> Line:
     op, _, operands = first.strip().replace("\t", " ").partition(" ")
     arguments, words = _arguments(operands)
     pair = _instruction(second.strip()) if separator else None
-    return Line(op, operands.strip(), "", arguments, words, "", pair)
+    return Line(op, operands.strip(), "", arguments, words, pair=pair)
 
 
 def _arguments(text: str) -> tuple[tuple[Operand, ...], tuple[str, ...]]:

@@ -70,7 +70,7 @@ def _show(parity: Parity, gluon: Lowered, triton: Lowered, console) -> None:
     from gluonize.judge.lower.parity_table import parity_table
 
     console.print(parity_table(parity))
-    console.print(table_of_loops("predicted cycles of one iteration", gluon.cycles, triton.cycles))
+    console.print(table_of_loops("predicted clocks of one iteration of a workgroup", gluon.cycles, triton.cycles))
     if parity.note:
         console.print(f"  {parity.note}")
     for regression in parity.regressions():

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from rich.table import Table
 
+from gluonize.decide.choices.chosen import Choices
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.product.cli import exit_status
 from gluonize.product.cli.console import Verbosity, print_diagnostics, rich_console
@@ -22,8 +23,10 @@ from gluonize.read.files.style import style_of
 from gluonize.read.spec.selected import select_launches
 from gluonize.request import TranslateRequest
 from gluonize.rules.targets import parse_targets, target as target_row
-from gluonize.search.choose import Tried, best, figures_of, try_candidates
+from gluonize.search.choose import Tried, best, figures_of, mean_costs, try_candidates
 from gluonize.search.planning import planned
+
+UNIT = "clk"
 
 
 @dataclass(frozen=True)
@@ -93,9 +96,15 @@ def run_tune(options: TuneOptions, verbosity: Verbosity) -> int:
             chosen = best(tried)
             for result in results:
                 if result["target"] == row.name:
-                    result["chosen"] = chosen[result["kernel"]].name
+                    own = [t for t in tried if t.spec.kernel == result["kernel"]]
+                    choices = chosen[result["kernel"]]
+                    figures = figures_of(own, result["id"], choices)
+                    result["chosen"], result["why"] = choices.name, _why(own, result["id"], choices)
                     if not quiet:
-                        console.print(_table(result), markup=False)
+                        console.print(_table(result, figures.choices.name if figures else ""), markup=False)
+                        for line in _lines_below(result):
+                            console.print(line, style="bright_black", markup=False)
+                        console.print()
             if failed:
                 print_diagnostics([d for t in tried for d in t.diagnostics][:3])
     if options.json:
@@ -171,25 +180,62 @@ def _entry(t: Tried, own: list[Tried], files: dict[str, str], verdicts: dict[str
     }
 
 
-def _table(result: dict) -> Table:
+def _table(result: dict, chosen_text: str) -> Table:
+    """The candidates of one launch, the cheapest first; one whose text is that of an earlier one is named beside that."""
     title = f"{result['id']} on {result['target']}: {result['chosen']} would be chosen"
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     table.add_column("candidate")
-    for name in ("cost", "matrix cores", "loop", "matrix", "barriers", "VGPRs", "spills", "LDS bytes"):
+    for name in ("", UNIT, "matrix cores", "loop", "matrix", "barriers", "VGPRs", "spills", "LDS bytes"):
         table.add_column(name, justify="right")
     table.add_column("")
     lds = target_row(result["target"]).lds_bytes
-    for entry in result["candidates"]:
+    for entry in sorted(result["candidates"], key=lambda e: (e["cycles"] is None, e["cycles"] or 0)):
+        if entry["same_as"]:
+            continue
         metrics = entry["metrics"]
+        chosen = "*" if entry["candidate"] == chosen_text else ""
         if metrics is None:
             why = entry["diagnostics"][0]["message"] if entry["diagnostics"] else ""
-            table.add_row(entry["candidate"], *["-"] * 8, why)
+            table.add_row(entry["candidate"], chosen, *["-"] * 8, why)
             continue
         loop = metrics["loop"] or metrics
-        note = f"as {entry['same_as']}" if entry["same_as"] else entry["validation"]
-        note = "LDS does not fit" if metrics["lds_bytes"] > lds else note
+        note = "LDS does not fit" if metrics["lds_bytes"] > lds else entry["validation"]
         efficiency = "" if entry["efficiency"] is None else f"{entry['efficiency']:.1%}"
-        cells = (entry["cycles"], efficiency, loop["insns"], loop["mma"], loop["barrier"])
+        cells = (f"{entry['cycles']:.1f}", efficiency, loop["insns"], loop["mma"], loop["barrier"])
         cells += (metrics["vgpr"], metrics["spill"], metrics["lds_bytes"])
-        table.add_row(entry["candidate"], *map(str, cells), note)
+        table.add_row(entry["candidate"], chosen, *map(str, cells), note)
     return table
+
+
+def _lines_below(result: dict) -> list[str]:
+    """What the cost is of, why the chosen one wins where it is not the cheapest of this launch, and candidates with the same text."""
+    work = any(entry["efficiency"] is not None for entry in result["candidates"])
+    per = "million matrix operations" if work else "iteration of a program"
+    lines = [
+        f"{UNIT}: predicted clocks of compute units per {per}, less is better; one choice is made for all launches of a kernel"
+    ]
+    lines += [f"*: {result['why']}"] if result["why"] else []
+    same: dict[str, list[str]] = {}
+    for entry in result["candidates"]:
+        if entry["same_as"]:
+            same.setdefault(entry["same_as"], []).append(entry["candidate"])
+    return lines + [f"the same code as {name}: {', '.join(names)}" for name, names in same.items()]
+
+
+def _why(own: list[Tried], spec_id: str, chosen: Choices) -> str:
+    """Why choices that are not the cheapest for one launch are chosen; "" where they are."""
+    figures = {t.choices: f for t in own if t.spec.id == spec_id and (f := figures_of(own, spec_id, t.choices))}
+    costs = {x: f.cost for x, f in figures.items() if f.cost is not None}
+    if chosen not in costs:
+        return "no candidate compiles and fits for every launch"
+    cheaper = [x for x, cost in costs.items() if round(cost.cycles, 3) < round(costs[chosen].cycles, 3)]
+    if not cheaper:
+        return ""
+    least = min(cheaper, key=lambda x: costs[x].cycles)
+    means = mean_costs(own)
+    launches = len({t.spec.id for t in own})
+    if least in means:
+        others = f"the least in the mean over {launches} launches: {means[chosen]:.1f}, {least.name} {means[least]:.1f}"
+        return f"{chosen.name} is {others}"
+    fits = "does not fit into LDS" if not costs[least].fits else "does not compile and fit for every launch"
+    return f"{least.name} is cheaper here and {fits}"

@@ -24,6 +24,7 @@ from gluonize.product.project.files.planned import ProjectFile, concerned, disco
 from gluonize.product.project.output.file import STANDARD_OUTPUT, check_destination, write_whole
 from gluonize.product.project.output.overwrite import check_json
 from gluonize.product.project.output.verdict import LEVELS
+from gluonize.product.report.review.correspondence import origins
 from gluonize.product.review.annotations import Annotation, errors
 from gluonize.read.files.near import near_file
 
@@ -77,7 +78,7 @@ def _run_check(options: CheckOptions, verbosity: Verbosity, found: list[Annotati
     printer.summary(states)
     for state in states:
         printer.file(state)
-        found += of_state(state, options.allow_edits)
+        found += of_state(state, options.allow_edits, origins)
     checked = [CheckedFile(state) for state in states]
     if options.validate:
         checked = _validated(states, options, cache, printer, found)

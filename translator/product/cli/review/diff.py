@@ -42,7 +42,9 @@ def run_diff(review_options: ReviewOptions, options: DiffOptions, verbosity: Ver
         check_result(options.output, inputs, is_page if options.format == "html" else is_text)
     with WorkerPool(min(2, job_count(0)), timeout=review_options.timeout) as pool:
         review = open_review(review_options, pool)
-        found = _of_kernels(correspond(review.source_text, review.result_text), review, review_options.kernels)
+        found = _of_kernels(
+            correspond(review.source_text, review.result_text, review.origins), review, review_options.kernels
+        )
         if options.format == "side":
             brief = not (options.output or review_options.kernels or options.context < 0 or verbosity.verbose)
             return _side(review, found, options, verbosity, brief)

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.product.editor.line_map import LineMap
+from gluonize.product.project.cache.results import ContentCache
+from gluonize.product.project.cache.translation import translate_cached
+from gluonize.product.project.files.planned import from_provenance
+from gluonize.product.project.output.provenance import read_generated
 from gluonize.product.project.output.swapped import check_not_swapped
 from gluonize.read.files.modules import find_module, full_search_path, parse_file
 from gluonize.read.files.source_names import check_source, is_path, source_folders, source_name
@@ -35,7 +41,9 @@ class ReviewOptions:
 
 @dataclass(frozen=True)
 class Review:
-    """Both texts. launches: for which the translation is made; result: the answer when it was translated just now."""
+    """Both texts. launches: for which the translation is made; result: the answer when it was translated just now. origins: the lines of
+    the source from which statements of the result came, by their first lines; of a file that is not made by the translator, none.
+    """
 
     source_path: str
     source_text: str
@@ -44,6 +52,7 @@ class Review:
     target: str
     launches: tuple[LaunchSpec, ...]
     result: TranslateResult | None
+    origins: Mapping[int, int] = field(default_factory=dict)
 
 
 def open_review(options: ReviewOptions, pool: WorkerPool) -> Review:
@@ -60,11 +69,29 @@ def open_review(options: ReviewOptions, pool: WorkerPool) -> Review:
     out = options.out or _beside(options.source, target)
     if out is not None:
         parsed = parse_file(out)
-        return Review(path, parse_file(path).text, out, parsed.text, target, given, None)
+        known = _recorded_origins(out, options.source, parsed.text, pool)
+        return Review(path, parse_file(path).text, out, parsed.text, target, given, None, known)
     result = translated(options, target, given, pool)
     name = f"{source_name(options.source)}_{target}.py"
     launches = tuple(o.spec for o in result.outcomes if o.status == "translated")
-    return Review(path, parse_file(path).text, name, result.text or "", target, launches, result)
+    return Review(path, parse_file(path).text, name, result.text or "", target, launches, result, dict(result.origins))
+
+
+def _recorded_origins(out: str, source: str, text: str, pool: WorkerPool) -> dict[int, int]:
+    """Where the statements of a generated file came from: those of its lines that are as the translator makes them."""
+    generated = read_generated(out)
+    if generated is None:
+        return {}
+    made = replace(from_provenance(generated), source=source)
+    try:
+        request = made.request()
+        if request.import_hosts or request.optimize == "aggressive" or request.strategy == "ping-pong":
+            return {}  # would run the user's code, or compile all candidates again
+        result, _ = translate_cached(request, TRANSLATE, pool, ContentCache.of_user(True))
+    except TranslationError:
+        return {}  # refused today: the texts tell what they can
+    moved = LineMap(result.text or "", text)
+    return {now: origin for line, origin in result.origins if (now := moved.forth(line)) is not None}
 
 
 def translated(

@@ -61,7 +61,7 @@ def run_report(review_options: ReviewOptions, options: ReportOptions, verbosity:
         loops = _loops(pool, review_options, review, target)
         upstream = _upstream(pool, given, checked) if options.upstream else {}
     data = ReportData(
-        correspondence=correspond(review.source_text, review.result_text),
+        correspondence=correspond(review.source_text, review.result_text, review.origins),
         source_name=_name(review.source_path),
         result_name=os.path.basename(review.result_name),
         target=target,

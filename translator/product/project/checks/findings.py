@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from gluonize.diagnostics import Diagnostic
+from gluonize.product.project.cache.translation import source_file
 from gluonize.product.project.checks.check import FileState, conflict_lines, fails
 from gluonize.product.project.checks.validation import ValidatedLaunch
 from gluonize.product.project.checks.validation_findings import of_validation
@@ -26,8 +27,14 @@ _HELP = {
 }
 
 
-def of_state(state: FileState, allow_edits: bool) -> Iterator[Annotation]:
-    """A file that is not current, at the first line that differs; a missing one at its source; a refusal where it is."""
+Origins = Callable[
+    [str, str], Sequence[Sequence[int]]
+]  # of a source and a translation: for each line of this the lines of that
+
+
+def of_state(state: FileState, allow_edits: bool, origins: Origins) -> Iterator[Annotation]:
+    """A file that is not current, at the first line that differs, or at that of its source where that changed; a missing one at its
+    source; a refusal where it is."""
     yield from errors(state.diagnostics)
     if state.state not in _MESSAGES or not fails(state, allow_edits):
         return
@@ -36,7 +43,11 @@ def of_state(state: FileState, allow_edits: bool) -> Iterator[Annotation]:
     file, message = state.file.output, _MESSAGES[state.state]
     if state.state == "missing":
         file, message = state.file.source, f"its translation for {state.file.target}, {file}, does not exist"
-    found = Diagnostic(f"generated-{state.state}", message, file, _first_line(state), 0, why, _HELP[state.state])
+    line = _first_line(state)
+    if state.state == "outdated" and (place := _source_place(state, origins)) is not None:
+        message = f"its translation for {state.file.target}, {file}:{line}, is not what it gives"
+        file, line = place
+    found = Diagnostic(f"generated-{state.state}", message, file, line, 0, why, _HELP[state.state])
     yield Annotation("error", found)
 
 
@@ -47,6 +58,20 @@ def of_launches(state: FileState, launches: Sequence[ValidatedLaunch]) -> list[D
         for launch in launches
         for found in of_validation(f"{launch.spec.kernel} ({launch.spec.id})", launch.found, state.file.output)
     ]
+
+
+def _source_place(state: FileState, origins: Origins) -> tuple[str, int] | None:
+    """The line of a source from which the first line comes that its translation should have; None where that is of no line."""
+    path = source_file(state.file.source, ())
+    if path is None or f"{state.file.source} changed" not in state.reasons:
+        return None
+    expected = state.expected.splitlines()
+    matcher = difflib.SequenceMatcher(None, state.found.splitlines(), expected, autojunk=False)
+    new = [at for tag, _, _, at, end in matcher.get_opcodes() if tag != "equal" for at in range(at, end)]
+    with open(path, encoding="utf-8", errors="replace") as file:
+        lines = origins(file.read(), state.expected)
+    code = (at for at in new if expected[at].strip() and not expected[at].lstrip().startswith("#"))
+    return next(((path, lines[at][0]) for at in code if lines[at]), None)
 
 
 def _first_line(state: FileState) -> int:

@@ -134,18 +134,24 @@ def _name_of(layout: Layout, names: dict[str, str]) -> str:
 
 
 def layout_constants(text: str, kernel: str) -> dict[str, str]:
-    """Constructor, in normal form -> name of the constant, for the layout constants of a kernel and its versions."""
+    """Constructor, in normal form -> name of the constant, for a kernel, its versions, and the tables that give their layouts."""
     out: dict[str, str] = {}
+
+    def read(block: list[ast.stmt], known: dict[str, ast.expr]) -> None:
+        """A block, whose names mean what they do in the blocks around it, or what it says itself."""
+        values = dict(known)
+        for s in block:
+            target = s.target if isinstance(s, ast.AnnAssign) else s.targets[0] if isinstance(s, ast.Assign) else None
+            if isinstance(target, ast.Name) and s.value is not None and "Layout" in ast.unparse(s.value):
+                out.setdefault(constructor_key(ast.unparse(inlined(s.value, values))), target.id)
+                values[target.id] = s.value
+            for inner in (getattr(s, name, []) for name in ("body", "orelse")):
+                read(inner, values)
+
+    own = re.compile(rf"_?{re.escape(kernel.lstrip('_'))}(_\w+)?")
     for node in ast.parse(text).body:
-        if not isinstance(node, ast.FunctionDef) or not (node.name == kernel or kernel in node.name):
-            continue
-        values: dict[str, ast.expr] = {}
-        for s in ast.walk(node):
-            if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name) and s.value is not None:
-                if "Layout" in ast.unparse(s.value):
-                    values[s.target.id] = s.value
-        for name, value in values.items():
-            out.setdefault(constructor_key(ast.unparse(inlined(value, values))), name)
+        if isinstance(node, ast.FunctionDef) and own.fullmatch(node.name.removeprefix("_")):
+            read(node.body, {})
     return out
 
 

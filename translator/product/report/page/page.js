@@ -3,13 +3,23 @@
   const panes = document.querySelector(".panes");
   const all = (selector, root) => Array.from((root || document).querySelectorAll(selector));
 
+  let index = () => {};
+  const dim = () => {
+    const button = document.querySelector('.legend button[aria-pressed="true"]');
+    all(".row[data-why]", panes).forEach((row) => row.classList.toggle("dim", !!button && row.dataset.why !== button.dataset.why));
+  };
+
   // Source and result in step: a line and what it is linked to light up together; a click keeps them lit.
   if (panes) {
-    const bySource = new Map(), byResult = new Map();
-    const add = (map, key, cell) => map.set(key, (map.get(key) || []).concat(cell));
-    all("code[data-source]", panes).forEach((cell) => add(bySource, cell.dataset.source, cell));
-    all("code[data-from]", panes).forEach((cell) =>
-      cell.dataset.from.split(" ").filter(Boolean).forEach((line) => add(byResult, line, cell)));
+    let bySource = new Map(), byResult = new Map();
+    index = () => {
+      bySource = new Map(), byResult = new Map();
+      const add = (map, key, cell) => map.has(key) ? map.get(key).push(cell) : map.set(key, [cell]);
+      all("code[data-source]", panes).forEach((cell) => add(bySource, cell.dataset.source, cell));
+      all("code[data-from]", panes).forEach((cell) =>
+        cell.dataset.from.split(" ").filter(Boolean).forEach((line) => add(byResult, line, cell)));
+      dim();
+    };
     const family = (cell) => {
       const lines = cell.dataset.source ? [cell.dataset.source] : (cell.dataset.from || "").split(" ").filter(Boolean);
       const cells = new Set([cell]);
@@ -33,7 +43,7 @@
     });
     const fold = document.getElementById("fold");
     if (fold) {
-      const apply = () => all("details.fold", panes).forEach((d) => { d.open = !fold.checked; });
+      const apply = () => all("details.fold:not([data-packed])", panes).forEach((d) => { d.open = !fold.checked; });
       fold.addEventListener("change", apply);
     }
     all(".legend button").forEach((button) =>
@@ -41,18 +51,37 @@
         const on = button.getAttribute("aria-pressed") !== "true";
         all(".legend button").forEach((b) => b.setAttribute("aria-pressed", "false"));
         button.setAttribute("aria-pressed", String(on));
-        all(".row[data-why]", panes).forEach((row) => row.classList.toggle("dim", on && row.dataset.why !== button.dataset.why));
+        dim();
       }));
+    index();
   }
 
-  // Drawings: everything that one lane holds, or that happens to one tile, stands out together.
-  const together = (svg, selector, key) => {
-    svg.addEventListener("mouseover", (event) => {
-      const box = event.target.closest(selector);
-      all(selector, svg).forEach((b) => b.classList.toggle("same", !!box && b.dataset[key] === box.dataset[key]));
-    });
-    svg.addEventListener("mouseleave", () => all(selector, svg).forEach((b) => b.classList.remove("same")));
+  // What is packed until somebody opens it, or follows a link to it.
+  const begun = new WeakSet();
+  const unpack = async (details) => {
+    const packed = details.dataset.packed;
+    if (!packed || begun.has(details)) return;
+    begun.add(details);
+    const bytes = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    details.insertAdjacentHTML("beforeend", await new Response(stream).text());
+    delete details.dataset.packed;
+    if (panes && panes.contains(details)) index();
   };
-  all("svg.detail").forEach((svg) => together(svg, ".box", "holder"));
-  all("svg.timeline").forEach((svg) => together(svg, ".bar", "tile"));
+  document.addEventListener("toggle", (event) => { if (event.target.open) unpack(event.target); }, true);
+  const follow = () => {
+    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (target && target.tagName === "DETAILS") target.open = true;
+  };
+  window.addEventListener("hashchange", follow);
+  follow();
+
+  // Drawings: everything that one lane holds, or that happens to one tile, stands out together.
+  for (const [name, selector, key] of [["detail", ".box", "holder"], ["timeline", ".bar", "tile"]]) {
+    document.addEventListener("mouseover", (event) => {
+      const svg = event.target.closest("svg." + name), box = event.target.closest(selector);
+      all("svg." + name + " .same").forEach((b) => b.classList.remove("same"));
+      if (svg && box) all(selector, svg).forEach((b) => b.classList.toggle("same", b.dataset[key] === box.dataset[key]));
+    });
+  }
 })();

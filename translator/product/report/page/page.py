@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -13,15 +14,13 @@ from gluonize.product.report.layouts.job import DrawnLayout
 from gluonize.product.report.loops.timeline import LoopTimeline, timelines
 from gluonize.product.report.page.code import code_section
 from gluonize.product.report.page.cycles import cycles_section
-from gluonize.product.report.page.layouts import layouts_section, lds_section
-from gluonize.product.report.page.parity import parity_section, status_chips
+from gluonize.product.report.page.layouts import Drawn, layouts_section, lds_section
+from gluonize.product.report.page.parity import parity_section, status_chips, verdict_section
 from gluonize.product.report.page.pipeline import pipeline_section
 from gluonize.product.report.review.correspondence import Correspondence
 from gluonize.rules.targets import target as target_row
 
 FOLDER = Path(__file__).parent
-# Lines of a translation above which the report folds unchanged ones from the start.
-LONG = 600
 
 
 @dataclass(frozen=True)
@@ -57,21 +56,25 @@ def report_page(data: ReportData) -> str:
     """The whole report."""
     c = data.correspondence
     drawn = _distinct(data)
-    ids = _ids(drawn)
-    links = {d.layout.name: ids[d] for d in reversed(drawn) if d.layout.name}
-    long = len(c.result.lines) > LONG
+    first = {d.launch for d in drawn[:1]}
+    links = {d.layout.name: d.id for d in reversed(drawn) if d.layout.name and d.launch in first}
     banks = target_row(data.target).lds_banks
     loops = data.loops if data.loops is not None else timelines("\n".join(c.result.lines))
+    compiled = {k: u.checked for k, u in data.upstream.items()}
     sections = [
-        ("code", "Source and result", code_section(c, data.source_name, data.result_name, links, folded=long)),
-        ("layouts", "Layouts", layouts_section([(d.layout, d.owner, ids[d]) for d in drawn if d.layout.held])),
-        ("lds", "LDS", lds_section([(d.layout, d.owner, ids[d]) for d in drawn if d.layout.stored], banks)),
+        ("verdict", "Verdict", verdict_section(data.checked)),
+        ("code", "Source and result", code_section(c, data.source_name, data.result_name, links)),
         ("pipeline", "Pipeline", pipeline_section(loops)),
-        ("parity", "Against Triton", parity_section(data.checked, {k: u.checked for k, u in data.upstream.items()},
-                                                    {k: u.reason for k, u in data.upstream.items()})),
         ("cycles", "Cycles", cycles_section(data.checked)),
+        ("layouts", "Layouts", layouts_section([d for d in drawn if d.layout.held])),
+        ("lds", "LDS", lds_section([d for d in drawn if d.layout.stored], banks)),
+        (
+            "parity",
+            "Against Triton",
+            parity_section(data.checked, compiled, {k: u.reason for k, u in data.upstream.items()}),
+        ),
         ("notes", "Notes", _notes(data)),
-    ]  # fmt: skip
+    ]
     chips = [_target_words(data.target), *status_chips(data.checked)]
     return _page(
         f"{data.source_name} → {data.result_name}", _heading(data.source_name, data.result_name, chips), sections
@@ -81,39 +84,34 @@ def report_page(data: ReportData) -> str:
 def diff_page(c: Correspondence, source_name: str, result_name: str, target: str) -> str:
     """Only source and result, unchanged lines folded."""
     chips = [_target_words(target)] if target else []
-    sections = [("code", "Source and result", code_section(c, source_name, result_name, {}, folded=True))]
+    sections = [("code", "Source and result", code_section(c, source_name, result_name, {}))]
     return _page(f"{source_name} → {result_name}", _heading(source_name, result_name, chips), sections)
 
 
-@dataclass(frozen=True)
-class _Drawn:
-    """A layout to draw; owner: the kernels that have it, "" when the file has one kernel only."""
-
-    layout: DrawnLayout
-    owner: str
-
-
-def _distinct(data: ReportData) -> list[_Drawn]:
+def _distinct(data: ReportData) -> list[Drawn]:
     """The layouts of all launches, each once; a name that means different layouts in two versions is shown twice."""
     kernels = {entry.spec.id: entry.spec.kernel for entry in data.checked}
     owners: dict[DrawnLayout, dict[str, None]] = {}
     shapes: dict[tuple, DrawnLayout] = {}
+    launches: dict[DrawnLayout, str] = {}
     for launch, group in data.layouts.items():
         for layout in group:
             first = shapes.setdefault((layout.name, layout.spelled, layout.shape), layout)
             owners.setdefault(first, {})[kernels.get(launch, "")] = None
+            launches.setdefault(first, launch)
     several = len(set(kernels.values())) > 1
-    return [_Drawn(layout, ", ".join(names) if several else "") for layout, names in owners.items()]
+    ids = _ids(owners)
+    return [Drawn(x, ", ".join(names) if several else "", launches[x], ids[x]) for x, names in owners.items()]
 
 
-def _ids(drawn: list[_Drawn]) -> dict[_Drawn, str]:
+def _ids(layouts: Iterable[DrawnLayout]) -> dict[DrawnLayout, str]:
     """An id for every card: `layout-a_load`, `layout-a_load-2`."""
-    out: dict[_Drawn, str] = {}
+    out: dict[DrawnLayout, str] = {}
     counts: dict[str, int] = {}
-    for d in drawn:
-        name = d.layout.name or re.sub(r"[^A-Za-z0-9]+", "-", d.layout.spelled)[:60]
+    for layout in layouts:
+        name = layout.name or re.sub(r"[^A-Za-z0-9]+", "-", layout.spelled)[:60]
         counts[name] = counts.get(name, 0) + 1
-        out[d] = f"layout-{name}" + (f"-{counts[name]}" if counts[name] > 1 else "")
+        out[layout] = f"layout-{name}" + (f"-{counts[name]}" if counts[name] > 1 else "")
     return out
 
 

@@ -10,7 +10,9 @@ from gluonize.judge.machine.coverage import Coverage
 from gluonize.product.project.checks.validation_findings import pair_of_lines
 from gluonize.product.project.output.verdict import proof_word, united_coverage
 from gluonize.product.report.checks import Checked
+from gluonize.product.report.page.on_demand import on_demand
 
+MOST_VERDICTS = 24  # rows of the first screen
 _MORE_IS_BETTER = ("occupancy", "mma", "lds_dma", "tdm")
 _WORDS = {
     "insns": "instructions",
@@ -78,15 +80,67 @@ def status_chips(checked: tuple[Checked, ...]) -> list[tuple[str, str]]:
     return out
 
 
+def verdict_section(checked: tuple[Checked, ...]) -> str:
+    """A row per launch: how far it was validated, and the figures that decide beside Triton's; empty without launches."""
+    rows = [_verdict(entry) for entry in checked[:MOST_VERDICTS]]
+    if not rows:
+        return ""
+    heads = (
+        "launch",
+        "validation",
+        "clocks",
+        "instructions",
+        "VGPRs",
+        "LDS bytes",
+        "occupancy",
+        "worse than Triton in",
+    )
+    heading = "".join(f"<th>{h}</th>" for h in heads)
+    left = len(checked) - MOST_VERDICTS
+    more = f'<p class="soft">and {left} more launches, under Against Triton</p>' if left > 0 else ""
+    lead = '<p class="lead">The translation, and in brackets Triton\'s own compile. Clocks are of one iteration of the hottest loop for one workgroup, predicted.</p>'
+    table = f'<table class="verdict"><thead><tr>{heading}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+    return f'{lead}<div class="scroll">{table}</div>{more}'
+
+
+def _verdict(entry: Checked) -> str:
+    status = entry.validation["status"]
+    kind = {"validated": "better", "skipped": ""}.get(status, "worse")
+    p = entry.parity
+    cells = [f"<td>{escape(entry.spec.id)}</td>", f'<td class="{kind}">{escape(_shortly(entry.validation))}</td>']
+    if p is None:
+        why = entry.problems[0].message if entry.problems else "not compiled"
+        return f"<tr>{''.join(cells)}<td></td>{'<td></td>' * 4}<td class=\"worse\">{escape(why)}</td></tr>"
+    ours, theirs = p.translated, p.triton
+    cells.append(f"<td>{_clocks(entry)}</td>")
+    for name in ("insns", "vgpr", "lds_bytes", "occupancy"):
+        cells.append(f"<td>{_metric(ours, name)} <span class=soft>({_metric(theirs, name)})</span></td>")
+    worse = p.note or "; ".join(p.regressions()) or "nothing"
+    cells.append(f'<td class="{"worse" if p.regressions() else ""}">{escape(worse)}</td>')
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _clocks(entry: Checked) -> str:
+    """`1451 (1558)`, of the hottest loops."""
+    both = [side.cycles.hot if side and side.cycles else None for side in (entry.gluon, entry.triton)]
+    said = [f"{hot.per_workgroup:.0f}" if hot else "-" for hot in both]
+    return f"{said[0]} <span class=soft>({said[1]})</span>"
+
+
+def _shortly(found: dict) -> str:
+    exact = " bit for bit" if found.get("bitwise") and found["status"] == "validated" else ""
+    return {"skipped": "not run"}.get(found["status"], found["status"].replace("_", " ")) + exact
+
+
 def parity_section(checked: tuple[Checked, ...], upstream: dict[str, Checked | None], reasons: dict[str, str]) -> str:
     """A card per launch: validation, then every metric that either side has. reasons: why upstream has none, by launch."""
-    return "".join(_card(entry, upstream.get(entry.spec.id), reasons.get(entry.spec.id, "")) for entry in checked)
+    cards = [_card(entry, upstream.get(entry.spec.id), reasons.get(entry.spec.id, "")) for entry in checked]
+    return "".join(on_demand(escape(entry.spec.id), card, kind="card") for entry, card in zip(checked, cards))
 
 
 def _card(entry: Checked, upstream: Checked | None, reason: str) -> str:
     theirs = upstream.gluon.metrics if upstream and upstream.gluon else None
     parts = [
-        f"<h3>{escape(entry.spec.id)}</h3>",
         f'<ul class="facts"><li><b>validation</b> {escape(_validation(entry.validation))}</li></ul>',
     ]
     if entry.parity:
@@ -99,7 +153,7 @@ def _card(entry: Checked, upstream: Checked | None, reason: str) -> str:
     if reason:
         parts.append(f'<p class="soft">Upstream\'s translator: {escape(reason)}</p>')
     parts += [f'<p class="soft">{escape(problem.render())}</p>' for problem in entry.problems]
-    return f'<div class="card">{"".join(parts)}</div>'
+    return "".join(parts)
 
 
 def _validation(found: dict) -> str:

@@ -6,6 +6,7 @@ from html import escape
 
 from gluonize.product.report.loops.drawing import timeline
 from gluonize.product.report.loops.timeline import LoopTimeline
+from gluonize.product.report.page.on_demand import on_demand
 
 
 def pipeline_section(loops: tuple[LoopTimeline, ...]) -> str:
@@ -21,11 +22,11 @@ def pipeline_section(loops: tuple[LoopTimeline, ...]) -> str:
     for loop in loops:
         rings = tuple((r.name, r.slots, r.shape) for r in loop.rings)
         alike.setdefault((loop.index, rings, loop.replay, loop.computes, loop.reason), []).append(loop)
-    return lead + "".join(_card(group) for group in alike.values())
+    return lead + "".join(_card(group, not number) for number, group in enumerate(alike.values()))
 
 
-def _card(group: list[LoopTimeline]) -> str:
-    """Loops that are pipelined alike share a card."""
+def _card(group: list[LoopTimeline], first: bool) -> str:
+    """Loops that are pipelined alike share a card; that of the first has its drawing open."""
     loop = group[0]
     places = ", ".join(f"{escape(x.function)} {'source ' * x.planned}line {x.line}" for x in group)
     heading = f"<h3><code>for {escape(loop.index)}</code> in {places}</h3>"
@@ -52,6 +53,8 @@ def _card(group: list[LoopTimeline]) -> str:
             items += f'<li class="chip good">every read gets its tile, for 0 to {loop.checked} iterations</li>'
         items += "".join(f'<li class="chip warn">{escape(r)}</li>' for r in loop.remarks)
     drawing = "" if s is None else f'<div class="scroll">{timeline(loop)}</div>'
+    if drawing and not first:
+        drawing = on_demand("over time", drawing)
     return f'<div class="card">{heading}<ul class="facts">{items}</ul>{drawing}</div>'
 
 

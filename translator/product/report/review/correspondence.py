@@ -1,22 +1,25 @@
 """Which source line each line of a translation came from, and why it differs.
 
-Functions are paired by name, statements inside them by an order-preserving alignment; what remains (a second variant
-of a value, the same copy in a prologue) is linked to the most similar statement of its function.
+Functions are paired by the names that the translator gives them, statements inside them by an order-preserving alignment; what
+remains (a second variant of a value, the same copy in a prologue) is linked to the most similar statement of its function. A
+kernel may have become several functions: every source line stands beside one line at most, and lines that another version
+of the kernel has too are said to be repeated.
 """
 
 from __future__ import annotations
 
 import ast
+import difflib
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, field, replace
 
-from gluonize.product.report.review.reasons import change_reason, insertion_reason, is_layout_constant
+from gluonize.product.report.review.reasons import KEPT, REPEATED, change_reason, insertion_reason, is_layout_constant
 from gluonize.product.report.review.similarity import pair, similarity, stem
 from gluonize.product.report.review.units import Function, Text, Unit, read_units
 
 # A repeated statement has to resemble its original more than a paired one: nothing else says that they belong together.
-REPEATED = 0.5
+RESEMBLES = 0.5
 # And one that was taken from another function even more.
 INLINED = 0.6
 # How much of a value has to be in its original for it to be a part of it: `a_base = a + pid * n` of `a_ptrs = a + pid * n + offs`.
@@ -44,7 +47,8 @@ class Line:
 class Correspondence:
     """All lines of a translation, in order, and which of its functions came from which (by index).
 
-    dispatchers: functions that have the source's name and signature and choose among versions of it.
+    dispatchers: functions that have the source's name and signature and choose among versions of it. shown: of each source
+    function the one beside which its lines stand; beside: line of the translation -> source line that stands beside it.
     only: the functions of the translation to show; None for everything.
     """
 
@@ -53,6 +57,8 @@ class Correspondence:
     lines: tuple[Line, ...]
     functions: dict[int, int]
     dispatchers: frozenset[int] = frozenset()
+    shown: frozenset[int] = frozenset()
+    beside: dict[int, int] = field(default_factory=dict)
     only: frozenset[str] | None = None
 
     def shows(self, function: str) -> bool:
@@ -67,6 +73,13 @@ class Correspondence:
                 out[line.reason] = out.get(line.reason, 0) + 1
         return out
 
+    def kept(self) -> str:
+        """`47 of 82 lines are the source's own`; lines that another version of a kernel has too are counted once."""
+        counts = self.counts()
+        again = counts.pop(REPEATED, 0)
+        said = f"{sum(counts.get(r, 0) for r in KEPT)} of {sum(counts.values())} lines are the source's own"
+        return f"{said} ({again} more repeat another version)" if again else said
+
     def results_of(self) -> dict[int, list[int]]:
         """Source line -> lines of the translation that came from it."""
         out: dict[int, list[int]] = {}
@@ -76,10 +89,12 @@ class Correspondence:
         return out
 
 
-def correspond(source: str, result: str) -> Correspondence:
-    """Link every line of `result` to lines of `source`. Raises: SyntaxError when either is not Python."""
+def correspond(source: str, result: str, known: Mapping[int, int] = {}) -> Correspondence:
+    """Link every line of `result` to lines of `source`. known: where statements of the result came from, by their first lines, as the
+    translator has recorded it (`TranslateResult.origins`); of the others, text and names tell. Raises: SyntaxError when either is not Python.
+    """
     left, right = read_units(source), read_units(result)
-    functions = _pair_functions(left.functions, right)
+    functions = _pair_functions(left, right, known)
     dispatchers = _dispatchers(right, functions)
     links: dict[int, tuple[Unit, bool]] = {}  # index in right.units -> (source unit, paired in order)
     for r in [-1, *sorted(functions)]:
@@ -87,8 +102,16 @@ def correspond(source: str, result: str) -> Correspondence:
         if r in dispatchers:
             theirs, ours = _signature(theirs), _signature(ours)
         others = _helper_units(left, functions.get(r, -1)) if r in functions and r not in dispatchers else []
-        _link(theirs, others, ours, right, links)
-    return Correspondence(left, right, _lines(left, right, functions, links, dispatchers), functions, dispatchers)
+        _link(theirs, others, ours, right, links, known)
+    lines = _lines(left, right, functions, links, dispatchers)
+    beside, shown = _beside(right, lines, functions, dispatchers)
+    lines = _without_repetitions(right, lines, functions, beside, shown)
+    return Correspondence(left, right, lines, functions, dispatchers, shown, beside)
+
+
+def origins(source: str, result: str) -> tuple[tuple[int, ...], ...]:
+    """For each line of `result` the lines of `source` that it came from."""
+    return tuple(line.source for line in correspond(source, result).lines)
 
 
 def focused(c: Correspondence, kernels: Iterable[str]) -> Correspondence:
@@ -106,16 +129,84 @@ def focused(c: Correspondence, kernels: Iterable[str]) -> Correspondence:
     return replace(c, only=frozenset(only))
 
 
-def _pair_functions(left: tuple[Function, ...], right: Text) -> dict[int, int]:
-    """Function of the translation -> function of the source: by name, or by name and a suffix (`_NAME_fp16`, `NAME_2`)."""
-    names = {f.name: i for i, f in enumerate(left)}
+def _pair_functions(left: Text, right: Text, known: Mapping[int, int]) -> dict[int, int]:
+    """Function of the translation -> function of the source: that which most of its statements came from, else by name, or a kernel by
+    name and a suffix (`_NAME_fp16`, `NAME_2`)."""
+    names = {f.name: i for i, f in enumerate(left.functions)}
+    kernels = [f.name for f in left.functions if f.kernel]
     pairs = {}
     for i, f in enumerate(right.functions):
-        candidates = [n for n in names if f.name == n]
-        candidates = candidates or [n for n in names if f.name.lstrip("_").startswith(f"{n.lstrip('_')}_")]
+        came = [known[n] for n in range(f.first, f.last + 1) if n in known]
+        owners = [k for n in came for k, own in enumerate(left.functions) if own.first <= n <= own.last]
+        if owners:
+            pairs[i] = max(sorted(set(owners)), key=owners.count)
+            continue
+        candidates = [f.name] if f.name in names else []
+        if not candidates and f.kernel:  # a function that gives layouts is none
+            candidates = [n for n in kernels if f.name.lstrip("_").startswith(f"{n.lstrip('_')}_")]
         if candidates:
             pairs[i] = names[max(candidates, key=len)]
     return pairs
+
+
+def _beside(
+    right: Text, lines: tuple[Line, ...], functions: dict[int, int], dispatchers: frozenset[int]
+) -> tuple[dict[int, int], frozenset[int]]:
+    """The source line beside each line of the translation, and of each source function the one that has most of its lines.
+
+    What several functions have of a source line, that one has, else the one with most; each has its lines in order.
+    """
+    beside: dict[int, int] = {}
+    shown: set[int] = set()
+    for origin in {*functions.values(), None}:
+        members = [i for i, o in functions.items() if o == origin]
+        runs = [(i, [line for line in lines if _within(right, i, line.number)]) for i in members]
+        if origin is None:
+            inside = {n for f in right.functions for n in range(f.first, f.last + 1)}
+            runs = [(-1, [line for line in lines if line.number not in inside])]
+        found = [(i, _in_order(run, frozenset())) for i, run in runs]
+        found.sort(key=lambda pair: (pair[0] in dispatchers, -len(pair[1])))
+        shown |= {found[0][0]}
+        taken: set[int] = set()
+        for i, _ in found:
+            own = _in_order(dict(runs)[i], taken)
+            beside |= own
+            taken |= set(own.values())
+    return beside, frozenset(shown)
+
+
+def _within(text: Text, function: int, number: int) -> bool:
+    return text.functions[function].first <= number <= text.functions[function].last
+
+
+def _in_order(lines: list[Line], taken: Set[int]) -> dict[int, int]:
+    """Line -> the first of the source lines that it came from which is free and below those before it."""
+    out, position = {}, 0
+    for line in lines:
+        free = next((n for n in line.source if n > position and n not in taken), None) if line.paired else None
+        if free is not None:
+            out[line.number] = position = free
+    return out
+
+
+def _without_repetitions(
+    right: Text, lines: tuple[Line, ...], functions: dict[int, int], beside: dict[int, int], shown: Set[int]
+) -> tuple[Line, ...]:
+    """The lines, those that stand in another version of a kernel too, and beside no source line, as repeated."""
+    out = list(lines)
+    for origin in dict.fromkeys(functions.values()):
+        members = [i for i, o in functions.items() if o == origin]
+        members.sort(key=lambda i: i not in shown)
+        texts = {i: [" ".join(t.split()) for t in right.lines_of(i)] for i in members}
+        for at, i in enumerate(members):
+            matches = [difflib.SequenceMatcher(None, texts[k], texts[i], False) for k in members[:at]]
+            alike = max(matches, key=lambda match: match.ratio(), default=None)
+            for block in alike.get_matching_blocks() if alike else ():
+                for number in range(block.b, block.b + block.size):
+                    line = out[right.functions[i].first - 1 + number]
+                    if line.reason and line.number not in beside:
+                        out[line.number - 1] = replace(line, reason=REPEATED)
+    return tuple(out)
 
 
 def _dispatchers(right: Text, functions: dict[int, int]) -> frozenset[int]:
@@ -142,12 +233,24 @@ def _helper_units(text: Text, own: int) -> list[Unit]:
 
 
 def _link(
-    source: list[Unit], others: list[Unit], result: list[Unit], text: Text, links: dict[int, tuple[Unit, bool]]
+    source: list[Unit],
+    others: list[Unit],
+    result: list[Unit],
+    text: Text,
+    links: dict[int, tuple[Unit, bool]],
+    known: Mapping[int, int],
 ) -> None:
     """Link the units of one function: pairs in order first, then repetitions of its own or of a helper's statements."""
     position = {id(u): i for i, u in enumerate(text.units)}
     open_result = [u for u in result if not is_layout_constant(u)]
-    for i, j in pair(source, open_result):
+
+    def alike(a: Unit, b: Unit) -> float:
+        """Where a statement came from is known, or it is new: what it resembles says only which of several stands in its place."""
+        if b.first not in known:
+            return 0.0 if known and b.node is not None and not isinstance(b.node, ast.FunctionDef) else similarity(a, b)
+        return 3.0 + similarity(a, b) if a.first <= known[b.first] <= a.last else 0.0
+
+    for i, j in pair(source, open_result, alike):
         links[position[id(open_result[j])]] = (source[i], True)
     own = [u for u in source if u.targets or u.kind == "Expr"]
     comments = {u.text: u for u in reversed(others) if u.kind == "comment"}
@@ -158,7 +261,10 @@ def _link(
             if unit.text in comments:
                 links[position[id(unit)]] = (comments[unit.text], False)
             continue
-        scored = [(_repeats(s, unit), -k, s, REPEATED) for k, s in enumerate(own)]
+        if origin := [s for s in (*own, *others) if s.first <= known.get(unit.first, 0) <= s.last]:
+            links[position[id(unit)]] = (origin[0], False)
+            continue
+        scored = [(_repeats(s, unit), -k, s, RESEMBLES) for k, s in enumerate(own)]
         scored += [
             (_repeats(s, unit, True), -k - len(own), s, INLINED) for k, s in enumerate(others) if s.kind != "comment"
         ]

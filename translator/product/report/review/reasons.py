@@ -24,8 +24,11 @@ REASONS = {
     "guard": "what the translation relies on, checked",
     "header": "header and imports",
     "host": "host code",
+    "repeated": "as in another version of the kernel",
 }
-UNCHANGED = ("same", "spelling")
+KEPT = ("same", "spelling")  # the source's own
+REPEATED = "repeated"
+UNCHANGED = (*KEPT, REPEATED)
 
 
 def _any(names: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gluonize.product.report.review.correspondence import Correspondence, Line
-from gluonize.product.report.review.reasons import UNCHANGED
+from gluonize.product.report.review.reasons import REASONS, REPEATED, UNCHANGED
 
 REMOVED = "removed"
 _TOKEN = re.compile(r"\s+|\w+|[^\w\s]")
@@ -38,34 +38,34 @@ class Fold:
 
     @property
     def text(self) -> str:
-        """`9 unchanged lines (source 14 to 22)`."""
+        """`9 unchanged lines (source 14 to 22)`, `31 lines as in another version of the kernel`."""
         numbers = [r.left for r in self.rows if r.left is not None]
+        if not numbers and all(r.reason in ("", REPEATED) for r in self.rows):
+            return f"{len(self.rows)} lines {REASONS[REPEATED]}"
         what = f"{len(self.rows)} unchanged line{'s' if len(self.rows) > 1 else ''}"
         return f"{what} (source {numbers[0]} to {numbers[-1]})" if len(numbers) > 1 else what
 
 
 def rows_of(c: Correspondence) -> list[Row]:
-    """Every line of both sides; the right ones in order and once, the left ones as often as their function is translated."""
+    """Every line of both sides once; the right ones in order, the left ones beside what became of them."""
     rows: list[Row] = []
-    shown: set[int] = set()
-    for owner, region, lines in _chunks(c):
-        first, last = region
-        position = first
+    shown = set(c.beside.values())
+
+    def gone(numbers: Iterable[int], owner: str) -> list[Row]:
+        """Rows of source lines that have nothing beside them, those that have a row already left out."""
+        left = [n for n in numbers if n not in shown]
+        shown.update(left)
+        return [Row(n, None, REMOVED if c.source.lines[n - 1].strip() else "", (), owner) for n in left]
+
+    for owner, (first, last), lines in _chunks(c):
         for line in lines:
-            anchor = _anchor(line, position, last)
-            if anchor is not None:
-                rows += _gone(c, range(position, anchor), owner)
-                position = anchor + 1
+            anchor = c.beside.get(line.number)
+            if anchor is not None and first <= anchor <= last:
+                rows += gone(range(first, anchor), owner)
             rows.append(Row(anchor, line.number, line.reason, line.source, owner))
-        rows += _gone(c, range(position, last + 1), owner)
-        shown |= set(range(first, last + 1))
-    rows += _gone(c, [n for n in range(1, len(c.source.lines) + 1) if n not in shown], "")
+        rows += gone(range(first, last + 1), owner)
+    rows += gone(range(1, len(c.source.lines) + 1), "")
     return _joined_blanks([row for row in rows if c.shows(row.function)])
-
-
-def _gone(c: Correspondence, numbers: Iterable[int], owner: str) -> list[Row]:
-    """Rows of source lines that have nothing beside them."""
-    return [Row(n, None, REMOVED if c.source.lines[n - 1].strip() else "", (), owner) for n in numbers]
 
 
 def _chunks(c: Correspondence) -> Iterator[tuple[str, tuple[int, int], list[Line]]]:
@@ -86,19 +86,12 @@ def _chunks(c: Correspondence) -> Iterator[tuple[str, tuple[int, int], list[Line
         elif origin is not None and origin in gaps:
             yield "", gaps.pop(origin), []
         beside = nothing
-        if origin is not None:
-            source = c.source.functions[origin]
-            beside = (source.first, _signature_end(c, origin) if index in c.dispatchers else source.last)
+        if origin is not None and index in c.shown:
+            beside = c.source.functions[origin].first, c.source.functions[origin].last
         yield f.name, beside, list(c.lines[f.first - 1 : f.last])
         at = f.last + 1
     if at <= len(c.lines):
         yield "", gaps.pop(-1, nothing), list(c.lines[at - 1 :])
-
-
-def _signature_end(c: Correspondence, function: int) -> int:
-    return max(
-        u.last for u in c.source.of_function(function) if u.depth == 0 and u.kind in ("decorator", "FunctionDef")
-    )
 
 
 def _gaps(c: Correspondence) -> dict[int, tuple[int, int]]:
@@ -108,13 +101,6 @@ def _gaps(c: Correspondence) -> dict[int, tuple[int, int]]:
         out[i] = (at, f.first - 1)
         at = f.last + 1
     return out | {-1: (at, len(c.source.lines))}
-
-
-def _anchor(line: Line, position: int, last: int) -> int | None:
-    """The source line that stands beside this line: the first of its own that is still free."""
-    if not line.paired:
-        return None
-    return next((n for n in line.source if position <= n <= last), None)
 
 
 def _joined_blanks(rows: list[Row]) -> list[Row]:

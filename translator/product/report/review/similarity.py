@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from gluonize.product.report.review.units import Unit
 
@@ -41,10 +41,15 @@ def _family(unit: Unit) -> str:
     return "assign" if unit.kind in _ASSIGNMENTS else unit.kind
 
 
-def pair(left: Sequence[Unit], right: Sequence[Unit], related: float = RELATED) -> list[tuple[int, int]]:
-    """Index pairs, increasing on both sides, of the pairing with the greatest total similarity."""
+def pair(
+    left: Sequence[Unit],
+    right: Sequence[Unit],
+    alike: Callable[[Unit, Unit], float] = similarity,
+    related: float = RELATED,
+) -> list[tuple[int, int]]:
+    """Index pairs, increasing on both sides, of the pairing with the greatest total of `alike`."""
     n, m = len(left), len(right)
-    scores = [[similarity(a, b) for b in right] for a in left]
+    scores = [[alike(a, b) for b in right] for a in left]
     best = [[0.0] * (m + 1) for _ in range(n + 1)]
     for i in reversed(range(n)):
         for j in reversed(range(m)):

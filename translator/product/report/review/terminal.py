@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gluonize.product.report.review.correspondence import Correspondence
-from gluonize.product.report.review.reasons import REASONS, UNCHANGED
+from gluonize.product.report.review.reasons import REASONS, REPEATED, UNCHANGED
 from gluonize.product.report.review.rows import REMOVED, Fold, Row, changed_parts, folded, rows_of
 
 STYLES = {
@@ -22,6 +22,7 @@ STYLES = {
     "guard": "blue",
     "header": "bright_black",
     "host": "",
+    REPEATED: "bright_black",
     REMOVED: "red",
 }
 
@@ -58,10 +59,9 @@ def print_summaries(console: Console, kernels: Mapping[str, Correspondence]) -> 
 
 
 def _summary(c: Correspondence) -> Text:
-    """`36 lines as in the source; layout 34, staging 8, ...`."""
+    """`36 of 82 lines are the source's own; layout 34, staging 8, ...`."""
     counts = c.counts()
-    kept = sum(counts.get(r, 0) for r in UNCHANGED)
-    text = Text(f"{kept} of {sum(counts.values())} lines as in the source; ")
+    text = Text(f"{c.kept()}; ")
     others = [(r, counts[r]) for r in REASONS if r in counts and r not in UNCHANGED]
     for i, (reason, n) in enumerate(others):
         text.append(f"{reason} {n}", style=STYLES[reason])

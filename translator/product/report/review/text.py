@@ -90,10 +90,8 @@ def github(c: Correspondence, source_name: str, result_name: str, target: str, p
     parity_rows: a heading and one row per launch, or empty.
     """
     counts = c.counts()
-    kept = sum(counts.get(r, 0) for r in UNCHANGED)
-    total = sum(counts.values())
     out = [f"### `{source_name}` → `{result_name}`{f' ({target})' if target else ''}", ""]
-    out += [f"{kept} of {total} lines are the source's own. The others:", ""]
+    out += [f"{c.kept()}. The others:", ""]
     out += _table([["why", "lines", ""], *([r, str(n), REASONS[r]] for r, n in _by_reason(counts))])
     if parity_rows:
         out += ["", "Against Triton's own compile of the source (translation / Triton):", "", *_table(parity_rows)]

@@ -91,6 +91,10 @@ class Text:
     def of_function(self, index: int) -> list[Unit]:
         return [u for u in self.units if u.function == index]
 
+    def lines_of(self, index: int) -> tuple[str, ...]:
+        """The lines of a function."""
+        return self.lines[self.functions[index].first - 1 : self.functions[index].last]
+
 
 def read_units(text: str) -> Text:
     """Units of a Python text. Raises: SyntaxError."""
