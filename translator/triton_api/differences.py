@@ -8,6 +8,7 @@ from typing import Any
 
 from gluonize.triton_api.backend import knobs
 from gluonize.triton_api.front_end import code_generator
+from gluonize.triton_api.libtriton import nvidia
 
 FP_FUSION = "enable_fp_fusion"  # of a launch: whether a product and a sum may become one instruction, which rounds once
 
@@ -42,6 +43,11 @@ class CodeGenerator(code_generator.CodeGenerator):
 def base_arch(options: Any) -> str:
     """The architecture of AMD options without a suffix; Triton 3.8 knows none with one."""
     return getattr(options, "base_arch", options.arch)
+
+
+def shares_out_clusters() -> bool:
+    """Whether there is the pass that gives each CTA of a cluster its part of every tensor; from Triton 3.9 on."""
+    return hasattr(nvidia.passes.ttnvgpuir, "add_assign_cga_layouts")
 
 
 def fuses() -> bool:

@@ -9,7 +9,7 @@ from gluonize.rules.targets import TARGETS
 from gluonize.rules.targets import target as target_row
 from gluonize.trace.front.offline import offline_target
 from gluonize.triton_api.backend import make_backend
-from gluonize.triton_api.differences import with_numerics
+from gluonize.triton_api.differences import shares_out_clusters, with_numerics
 
 
 def check_options(loaded: LoadedKernel, spec: LaunchSpec, target: str) -> None:
@@ -33,6 +33,14 @@ def check_options(loaded: LoadedKernel, spec: LaunchSpec, target: str) -> None:
                     else f"launch with num_ctas=1; targets with clusters: {able}"
                 ),
             )
+        )
+    if isinstance(count, int) and count > 1 and not shares_out_clusters():
+        message, why = (
+            f"num_ctas={count}: a program of several workgroups",
+            "this Triton does not share tensors out among them",
+        )
+        raise TranslationError(
+            Diagnostic("clusters", message, *place, why, "use Triton 3.9, or launch with num_ctas=1")
         )
     with offline_target(target) as gpu:
         try:
