@@ -196,3 +196,19 @@ def evaluated(term, values):
         "sel": lambda c, a, b: a if c else b,
     }
     return known[term.op](*args)
+
+
+def test_where_a_loop_begins_may_overflow():
+    """`64 * program` overflows in a grid that no contract bounds: the same in 64 bits is another address."""
+    head = '#loc = loc(unknown)\nmodule {\n  tt.func public @kernel(%p: !tt.ptr<i32> loc("p"(#loc)), %n: i32 loc("n"(#loc))) {\n'
+    head += "    %one = arith.constant 1 : i32\n    %block = arith.constant 64 : i32\n    %pid = tt.get_program_id x : i32\n"
+    head += "    %low = arith.muli %pid, %block : i32\n    %one_wide = arith.constant 1 : i64\n"
+    wide = "    %block_wide = arith.constant 64 : i64\n    %pid_wide = arith.extsi %pid : i32 to i64\n    %start = arith.muli %pid_wide, %block_wide : i64\n"
+    loop = "    %r = scf.for %i = %low to %n step %one iter_args(%j = %start) -> (i64)  : i32 {\n"
+    store = "      %at = tt.addptr %p, WHERE : !tt.ptr<i32>, i64\n      tt.store %at, %n : !tt.ptr<i32>\n"
+    end = "      %next = arith.addi %j, %one_wide : i64\n      scf.yield %next : i64\n    }\n    tt.return\n  }\n}\n"
+    own = store.replace("WHERE", "%w").replace("      %at", "      %w = arith.extsi %i : i32 to i64\n      %at", 1)
+    narrow, carried = (parse_module(head + wide + loop + text + end) for text in (own, store.replace("WHERE", "%j")))
+    assert not prove(narrow, carried).holds and prove(narrow, narrow).word == PROVED
+    few = contract_of(["grid[0] <= 2**20"], {})
+    assert prove(narrow, carried, few).word == PROVED

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
+from math import gcd, prod
 from typing import Any
 
 from gluonize.judge.prove import loop_proofs
@@ -31,6 +33,7 @@ assert integers and loop_proofs and memory and opaque and shapes and shared and 
 
 PROVED, REORDERED, REFUTED, NOT = "proved", "proved up to the order of sums", "refuted", "not proved"
 MOST_CASES = 32
+MOST_PARTS = 32  # of a tile that are looked at each by itself
 
 
 @dataclass(frozen=True)
@@ -165,7 +168,13 @@ class _Attempt:
         return next(filter(None, (tuple(apart(a, b, multiples)) for a, b in found.pairs)), ())
 
     def _difference(self, effects: list[list[Term]]) -> Difference | None:
-        """The first difference; None where the effects are the same, if need be with sums in another order."""
+        """The first difference; None where the effects are the same, if need be for each part of a tile or with sums in another order."""
+        found = self._first(effects)
+        if found is None or not (parts := list(in_parts(self.terms, effects))):
+            return found
+        return None if all(self._first(part) is None for part in parts) else found
+
+    def _first(self, effects: list[list[Term]]) -> Difference | None:
         found = difference(*effects)
         if found is not None and difference(*(in_any_order(self.terms, x) for x in effects)) is None:
             self.reordered, found = True, None
@@ -239,6 +248,30 @@ def lines_of(verdict: Verdict) -> Sequence[str]:
         if op is not None:
             out.append(f"  {op.place}: {op.name}")
     return out
+
+
+def in_parts(t: Terms, effects: list[list[Term]]) -> Iterator[list[list[Term]]]:
+    """Effects with indices of tiles in parts, where these are computed in parts: all that a tile is, if there are few; else none."""
+    cuts: dict[Term, int] = {}
+    seen: set[Term] = set()
+    todo = [x for side in effects for x in side]
+    while todo:
+        x = todo.pop()
+        if x in seen:
+            continue
+        seen.add(x)
+        todo += x.args
+        if x.op in ("div", "rem") and (index := t._atom(x.args[0])) is not None and index.op == "idx":
+            size = x.args[1].constant
+            if size is not None and 0 < size <= index.high and (index.high + 1) % size == 0:
+                cuts[index] = gcd(cuts.get(index, 0), size)
+    numbers = [range((index.high + 1) // size) for index, size in cuts.items()]
+    if not cuts or prod(map(len, numbers)) > MOST_PARTS:
+        return
+    at = [t.integer_of(t.fresh("idxf", "int", 0, size - 1)) for size in cuts.values()]
+    for chosen in product(*numbers):
+        by = {i: t.add(x, t.integer(n * size)) for (i, size), x, n in zip(cuts.items(), at, chosen)}
+        yield [[t.substitute(x, by) for x in side] for side in effects]
 
 
 def where(t: Terms, effect: Term, facts: Sequence[Term]) -> Term:

@@ -95,11 +95,12 @@ def _attempt(m: Machine, op: Op, env: dict[str, Any], known: Knowledge) -> list[
         return _unrolled(m, op, env, trips.constant, low, step)
     count = t.fresh("count", "int", 0, max(min(trips.high, MOST_TRIPS) - 1, 0), op.line)
     k = t.integer_of(count)
-    index = t.reduced(t.add(low, t.multiply(k, step)), width)
+    number = t.add(low, t.multiply(k, step))
+    index = t.reduced(number, width)
     if high.high - 1 + step.high < 1 << (width - 1):  # so it does where a formula is taken behind the last iteration
-        t.exact[index] = (low.low, high.high - 1)
-    if step.low > 0 and index.free:
-        t.bounds.append((dict(index.poly), max(high.high - 1 + step.high, low.high)))
+        t.exact[index, width] = number
+    if step.low > 0 and number.free:
+        t.bounds.append((dict(number.poly), max(high.high - 1 + step.high, low.high)))
     t.bounds += of_count(m, k, trips)
 
     def body(turn_env: dict[str, Any]) -> list[Any]:

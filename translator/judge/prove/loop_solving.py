@@ -7,7 +7,7 @@ from typing import Any
 
 from gluonize.judge.prove.loop_turns import MOST_REMAINDERS, Carried, Turns
 from gluonize.judge.prove.proof_values import NeedCase, NotProved, indices, lam_over, moved
-from gluonize.judge.prove.slot_boxes import Cell
+from gluonize.judge.prove.slot_boxes import Cell, meet, within
 from gluonize.judge.prove.terms import Term, bits, is_integer
 
 
@@ -50,15 +50,15 @@ class Solved(Turns):
         for steps in range(1, len(self.turns) + 1):
             at = (at - 1) % len(self.turns)
             turn = self.turns[at]
-            cell = next((c for c in turn.shared.cells[key[0]] if c.box == key[1]), None)
+            # What was read in parts since is one box there.
+            cell = next((c for c in turn.shared.cells.get(key[0], []) if within(key[1], c.box)), None)
+            heads = {head: box for (own, box), head in turn.heads.items() if own == key[0] and meet(key[1], box)}
             if cell is None or cell.content is None:
                 raise NotProved("what shared memory holds is not known", self.op)
-            if key not in turn.heads:
-                raise NotProved("what shared memory holds is not known", self.op)
-            if turn.heads[key] in cell.content.free and self._is_head(cell, turn.heads[key]):
+            if any(within(key[1], box) and self._is_head(cell, head) for head, box in heads.items()):
                 continue
             function = lam_over(t, self._as_atom(cell, cell.content), cell.allocation.shape)
-            if turn.heads[key] in function.free:
+            if not function.free.isdisjoint(heads):
                 raise NotProved("shared memory that is computed from what it held", self.op)
             function = self.told_function(function, at)
             before = self.at(function, t.add(back, t.integer(-steps)))
@@ -108,7 +108,7 @@ class Solved(Turns):
 
     def _first(self, key: tuple) -> Term:
         """What a box held before the loop."""
-        cell = next((c for c in self.entry.cells.get(key[0], []) if c.box == key[1]), None)
+        cell = next((c for c in self.entry.cells.get(key[0], []) if within(key[1], c.box)), None)
         if cell is None:
             raise NotProved("what shared memory holds is not known", self.op)
         if cell.case is not None:

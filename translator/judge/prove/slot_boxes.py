@@ -257,6 +257,11 @@ def meet(a: Box, b: Box) -> bool:
     return all(x < q and p < y for (x, y), (p, q) in zip(a, b))
 
 
+def within(a: Box, b: Box) -> bool:
+    """Whether a box is a part of another one."""
+    return all(p <= x and y <= q for (x, y), (p, q) in zip(a, b))
+
+
 def overlap(a: Box, b: Box) -> Box:
     return tuple((max(x, p), min(y, q)) for (x, y), (p, q) in zip(a, b))
 

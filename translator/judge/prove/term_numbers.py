@@ -23,7 +23,9 @@ class Numbers:
         self.fresh_numbers = 0
         self.true = self.node("true", (), (), "i1")
         self.false = self.node("false", (), (), "i1")
-        self.exact: dict[Term, tuple[int, int]] = {}
+        self.exact: dict[tuple[Term, int], Term] = (
+            {}
+        )  # the number that one of so many bits is, where it does not overflow
         self.bounds: list[tuple[dict[Monomial, int], int]] = []
         self.programs = [(1 << 31) - 1] * 3  # how many there are at most
 
@@ -203,13 +205,12 @@ class Numbers:
         half = 1 << (width - 1)
         if a.low >= -half and a.high < half:
             return a
-        low, high = self.exact.get(a, (-half, half - 1))
-        if a in self.exact:
-            return a
+        if (known := self.exact.get((a, width))) is not None:
+            return known
         if (split := self._apart(a, width)) is not None:
             return self.add(self.value(split[0], width), split[1])
         step = self.step(a)  # it is a multiple of that
-        return self.integer_of(self.node("wrap", width, (a,), "int", -(-low // step) * step, high // step * step))
+        return self.integer_of(self.node("wrap", width, (a,), "int", -half, (half - 1) // step * step))
 
     @staticmethod
     def step(a: Term) -> int:
