@@ -438,3 +438,26 @@ def test_a_kernel_of_the_same_name_in_another_file_is_another(tmp_path):
         (tmp_path / "pkg").mkdir(exist_ok=True)
         (tmp_path / "pkg" / name).write_text(text)
     assert {b.path.rpartition("/")[2] for b in derived(tmp_path / "pkg" / "one.py").bindings} == {"four.py"}
+
+
+def test_a_launch_around_autotuning_has_its_own_configuration(tmp_path):
+    text = """
+@triton.autotune([triton.Config({"BLOCK": b}, num_warps=2) for b in (128, 256)], key=["n"])
+@triton.jit
+def k(x, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i, 1.0, mask=i < n)
+
+
+def run(x):
+    k.fn[(4,)](x, x.numel(), BLOCK=512, num_warps=8)
+    k[(4,)](x, x.numel())
+"""
+    around, through = sorted(derived(written(tmp_path, text)).bindings, key=lambda b: b.line)
+    assert not around.problem and around.arguments["BLOCK"].value == 512
+    assert len(around.configs) == 1 and not around.configs[0].constexprs and around.options["num_warps"] == 8
+    assert [c.constexprs["BLOCK"] for c in through.configs] == [128, 256]
+    launches = {
+        (spec.constexprs["BLOCK"], spec.options["num_warps"]) for spec in derived(written(tmp_path, text)).launches
+    }
+    assert launches == {(128, 2), (256, 2), (512, 8)}

@@ -93,7 +93,9 @@ def derive_kernel(
 def _chosen(evidence: Evidence, bindings: tuple[LaunchBinding, ...]) -> list[LaunchBinding]:
     """The launches of host code with the configurations that are translated for."""
     taken = [any(config is other for other in evidence.configs) for config in evidence.every_config] or [True]
-    return [replace(b, configs=tuple(itertools.compress(b.configs, taken))) for b in bindings]
+    # One that goes around `triton.autotune` has the configuration that it passes.
+    own = [taken if len(b.configs) == len(taken) else [True] * len(b.configs) for b in bindings]
+    return [replace(b, configs=tuple(itertools.compress(b.configs, kept))) for b, kept in zip(bindings, own)]
 
 
 def _as_written(evidence: Evidence, bindings: tuple[LaunchBinding, ...], first: Covered, judge: Judge) -> Covered:

@@ -20,6 +20,7 @@ from gluonize.read.kernels.load import load_kernel
 from gluonize.read.launches.bound.binding import BoundConfig, BoundValue, LaunchBinding
 from gluonize.read.launches.derive.evidence import Evidence, gather_evidence
 from gluonize.read.launches.derive.host.callers import history_of
+from gluonize.read.launches.derive.host.launch_forms import stripped
 from gluonize.read.launches.derive.host.model import Descriptor, Dtype, Model, as_number, has_model
 from gluonize.read.launches.derive.host.parametrized import parametrized
 from gluonize.read.launches.derive.host.run import History, HostRun, HostState
@@ -193,9 +194,17 @@ class _Reader:
         what = "value" if len(missing) == 1 else "values"
         return self.blank(problem=f"it has no {what} for {', '.join(missing)}", problem_line=self.site.line)
 
+    @property
+    def is_autotuned(self) -> bool:
+        """Whether the launch goes through `triton.autotune`, where the kernel has that."""
+        above = [d.kind for d in self.evidence.loaded.decorators if d.kind in ("autotune", "heuristics")]
+        around = stripped(self.site.call)
+        return not around or "autotune" in above[around:]
+
     def told(self) -> set[str]:
         """The arguments that decorators give."""
-        return {*self.evidence.heuristics, *(n for config in self.evidence.configs for n in config.kwargs)}
+        configs = self.evidence.configs if self.is_autotuned else ()
+        return {*self.evidence.heuristics, *(n for config in configs for n in config.kwargs)}
 
     def binding(self, way: _Way, states: list[HostState]) -> LaunchBinding:
         arguments: dict[str, BoundValue] = {}
@@ -205,7 +214,7 @@ class _Reader:
             for other in seen[1:]:
                 found = found.agreed(other)
             arguments[name] = found
-        autotuned = bool(self.evidence.configs or self.evidence.unread)
+        autotuned = self.is_autotuned and bool(self.evidence.configs or self.evidence.unread)
         options = {} if autotuned or self.site.spread else dict(DEFAULT_OPTIONS)
         for name, value in states[0].options.items():
             options.pop(name, None)
@@ -218,7 +227,7 @@ class _Reader:
         if told := (*way.parameters, *way.shown):
             shown = ", ".join(f"{n} = {getattr(v, 'dotted', repr(v))}" for n, v in told if not has_model(v))
             caller = f"{caller} with {shown}".strip()
-        every: list[triton.Config | None] = [*self.evidence.every_config] or [None]
+        every: list[triton.Config | None] = [*(self.evidence.every_config if self.is_autotuned else ())] or [None]
         configs = tuple(self.config(config, states) for config in every)
         values, grid = _held(arguments, states)
         return self.blank(

@@ -28,6 +28,9 @@ def not_found(evidence: Evidence, verdict: Verdict | None) -> Diagnostic:
             return Diagnostic("spec-not-found", what, *place, known.why or message, known.help)
     if "is not defined" in message:
         help = "no value of an argument helps: define the name in the file, or import it from a module that can be read"
+    elif found := re.search(r"Cannot access global variable (\w+)", message):
+        message = f"{found[1]} is a plain number of the module: a kernel sees only what is a tl.constexpr"
+        help = f"no value of an argument helps: bind {found[1]} to tl.constexpr(...) in the source"
     elif "extra.hip.libdevice" in message:
         help = "no value of an argument helps: Triton's device library for AMD GPUs does not have it"
     elif _GONE.search(message):

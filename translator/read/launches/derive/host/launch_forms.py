@@ -67,6 +67,8 @@ class LaunchForms:
             return True
         if depth > _DEPTH:
             return False
+        if isinstance(node, ast.Attribute) and node.attr == "fn":  # without the outermost of its decorators
+            return self.is_kernel(node.value, functions, depth + 1)
         if isinstance(node, (ast.Name, ast.Attribute)):
             return any(self.is_kernel(v, functions, depth + 1) for v in self._values(_last_name(node), functions))
         if isinstance(node, ast.IfExp):
@@ -101,6 +103,16 @@ class LaunchForms:
             if found := [value for where, value in given if where is function]:
                 return found
         return []
+
+
+def stripped(call: ast.AST) -> int:
+    """How many decorators of a kernel a launch goes around: one in `kernel.fn[grid](...)`."""
+    func = getattr(call, "func", None)
+    node = func.value if isinstance(func, ast.Subscript) else func
+    count = 0
+    while isinstance(node, ast.Attribute) and node.attr == "fn":
+        node, count = node.value, count + 1
+    return count
 
 
 def _assignments(
@@ -145,4 +157,4 @@ def _last_name(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
 
 
-__all__ = ["LaunchForms", "pairs_given"]
+__all__ = ["LaunchForms", "pairs_given", "stripped"]

@@ -109,7 +109,9 @@ class HostRun(HostExpressions):
             pass
         except (_Returned, TooLong, RecursionError):
             return None
-        arguments = {n: self.value(x, env, self.site.inner) for n, x in self.site.arguments.items()}
+        # A size that is asked for in place is what the kernel's own name for it says.
+        named = {n: n if size_asked_for(x) is not None else "?" for n, x in self.site.arguments.items()}
+        arguments = {n: self.value(x, env, self.site.inner, named[n]) for n, x in self.site.arguments.items()}
         arguments |= self.spread_out(env)
         options = {n: self.value(x, env, self.site.inner) for n, x in self.site.keywords.items()}
         for spread in self.site.spread:

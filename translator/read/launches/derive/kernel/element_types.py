@@ -104,7 +104,8 @@ def _index_width(loads: Use) -> str:
 
 def _float(name: str, loads: Use, stores: Counter, converts: bool, like: str) -> Element:
     converted = [kind for word, kind in _FLOATS.items() if stores[f"to:{word}"]]
-    if len(converted) == 1 and not stores["plain"] and not stores["cast"]:
+    widened = converted == ["fp32"] and loads.any("cast:fp32")  # to compute in it, and then stored
+    if len(converted) == 1 and not widened and not stores["plain"] and not stores["cast"]:
         return Element(converted[0], "what is stored is converted to it", "use")
     if is_statistic(name) and not stores["cast"]:
         return Element("fp32", "its name: a statistic, which is kept in fp32", "name")
