@@ -6,6 +6,7 @@ import ast
 import re
 
 from gluonize.diagnostics import Diagnostic
+from gluonize.read.files.depth import LESS_DEEP, TOO_DEEP
 from gluonize.read.files.moved_lines import file_line
 from gluonize.read.kernels.load import says_missing
 from gluonize.read.launches.derive.evidence import Evidence
@@ -28,6 +29,8 @@ def not_found(evidence: Evidence, verdict: Verdict | None) -> Diagnostic:
             return Diagnostic("spec-not-found", what, *place, known.why or message, known.help)
     if "is not defined" in message:
         help = "no value of an argument helps: define the name in the file, or import it from a module that can be read"
+    elif message == TOO_DEEP:
+        help = LESS_DEEP
     elif _GONE.search(message):
         help = "no value of an argument helps: this version of Triton does not have it"
     else:
