@@ -29,6 +29,8 @@ def not_found(evidence: Evidence, verdict: Verdict | None) -> Diagnostic:
             return Diagnostic("spec-not-found", what, *place, known.why or message, known.help)
     if "is not defined" in message:
         help = "no value of an argument helps: define the name in the file, or import it from a module that can be read"
+    elif "Cannot access global variable" in message:
+        help = "no value of an argument helps: write the global as `NAME = tl.constexpr(...)`"
     elif message == TOO_DEEP:
         help = LESS_DEEP
     elif _GONE.search(message):
