@@ -219,22 +219,33 @@ def read_steps(text: str, results: int = 1) -> list[Step] | None:
     outputs = {f"${i}" for i in range(results)}
     steps: list[Step] = []
     for instruction in instructions(text):
-        m = _INSTRUCTION.fullmatch(instruction)
-        if m is None or (found := _row(m.group(1))) is None:
+        if (step := _step(instruction)) is None:
             return None
-        row, exact = found
-        operands = [_operand(part.strip()) for part in m.group(2).split(",")]
-        if len(operands) != row.operands + 1 or None in operands or not isinstance(operands[0], str):
-            return None
-        result, *given = operands
-        for kind, x in zip(row.takes, given):
-            if not isinstance(x, str) and isinstance(x, float) != (kind == "f"):
-                return None
-        if row.shift >= 0 and not (isinstance(given[row.shift], int) and 0 <= given[row.shift] < 32):  # type: ignore[operator]
-            return None
-        steps.append(Step(row, result, tuple(given), exact))  # type: ignore[arg-type]
+        steps.append(step)
     written = {step.result for step in steps if step.result.startswith("$")}
     return steps if steps and written == outputs else None
+
+
+def without_row(text: str) -> str:
+    """The first instruction of an assembly text that has no row, in this form and alone; "" where each has one."""
+    return next((x for x in instructions(text) if x not in (*NO_EFFECT, *BARRIERS) and _step(x) is None), "")
+
+
+def _step(instruction: str) -> Step | None:
+    m = _INSTRUCTION.fullmatch(instruction)
+    if m is None or (found := _row(m.group(1))) is None:
+        return None
+    row, exact = found
+    operands = [_operand(part.strip()) for part in m.group(2).split(",")]
+    if len(operands) != row.operands + 1 or None in operands or not isinstance(operands[0], str):
+        return None
+    result, *given = operands
+    for kind, x in zip(row.takes, given):
+        if not isinstance(x, str) and isinstance(x, float) != (kind == "f"):
+            return None
+    if row.shift >= 0 and not (isinstance(given[row.shift], int) and 0 <= given[row.shift] < 32):  # type: ignore[operator]
+        return None
+    return Step(row, result, tuple(given), exact)  # type: ignore[arg-type]
 
 
 def _row(opcode: str) -> tuple[PtxRow, bool] | None:

@@ -34,6 +34,7 @@ from gluonize.output.merging.kernel_family import KernelVersion, texts_of
 from gluonize.output.merging.told_launches import ToldLaunches
 from gluonize.output.programs.stream_k import programs_per_unit, share_steps
 from gluonize.planned_launches import planned_launches
+from gluonize.read.files.depth import LESS_DEEP, TOO_DEEP, deep_calls
 from gluonize.read.files.modules import full_search_path, parse_file
 from gluonize.read.files.moved_lines import file_line
 from gluonize.read.files.own_lines import take_apart
@@ -64,6 +65,11 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
 
     Runs Triton's front end and MLIR passes in this process: call it in a child.
     """
+    with deep_calls():
+        return _translate(request)
+
+
+def _translate(request: TranslateRequest) -> TranslateResult:
     started = time.perf_counter()
     outcomes: list[LaunchOutcome] = []
     versions: list[KernelVersion] = []
@@ -412,6 +418,7 @@ def _trace_refusal(loaded: LoadedKernel, spec: LaunchSpec, error: BaseException)
     text = (getattr(inner, "error_message", None) or str(inner).strip().splitlines()[-1]).strip()
     if isinstance(inner, CompileTimeAssertionFailure) and not inner.error_message:
         text = "a static assertion is false"
+    help = LESS_DEEP if text == TOO_DEEP else ""
     return TranslationError(
         Diagnostic("triton-refuses", "Triton does not accept this kernel for this launch", *place, text, help)
     )

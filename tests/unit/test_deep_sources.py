@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
-from translation_of import dedent
+from translation_of import dedent, launch, translate
 
 from gluonize.diagnostics import TranslationError
 from gluonize.product.cli.edge import run
-from gluonize.read.files.depth import too_deep
+from gluonize.read.files.depth import LESS_DEEP, TOO_DEEP, too_deep
 from gluonize.read.files.modules import parse_file
+from gluonize.request import TranslateRequest
+from gluonize.translation import translate_kernel
 
 SOURCE = dedent("""
     import triton
@@ -49,3 +52,16 @@ def test_what_is_long_and_not_deep_is_read(tmp_path: Path):
     path = tmp_path / "long.py"
     path.write_text(SOURCE.format("x * 2") + "table = [" + ", ".join(["1 + 2"] * 5000) + "]\n")
     assert not too_deep(parse_file(str(path)).tree, path.read_text().split("\n"))
+
+
+def test_a_sum_that_triton_reads_is_translated_and_one_that_it_does_not_is_refused_with_its_line(tmp_path: Path):
+    spec = launch("k", {"x_ptr": "*fp32"}, {"B": 256})
+    begun = time.process_time()
+    text = translate(tmp_path, SOURCE.format(" + ".join(f"x * {i}.5" for i in range(280))), spec).text
+    # The cost of a layout is asked for once for each term, not once more for each sum that it is part of.
+    assert text is not None and text.count("x * ") == 280 and time.process_time() - begun < 15
+    path = tmp_path / "source.py"
+    path.write_text(SOURCE.format(" + ".join(["x"] * 330)))
+    (outcome,) = translate_kernel(TranslateRequest(str(path), "gfx942", launches=(spec,), keep_going=True)).outcomes
+    (found,) = outcome.diagnostics
+    assert found.line == 8 and found.why == TOO_DEEP and found.help == LESS_DEEP

@@ -96,13 +96,52 @@ def test_layouts_that_differ_come_from_a_function(tmp_path):
 
 def test_pointers_of_one_type_are_asserted_once(tmp_path):
     text = translate(tmp_path, COPY, copy("fp32"), copy("i32")).text
-    # The type of x_ptr is left open: only the store needs that of y_ptr.
-    assert text.count("y_ptr.dtype.element_ty == gl.") == 2 and "x_ptr.dtype" not in text
+    # The type of x_ptr is left open, but for elements of one bit: only the store needs that of y_ptr.
+    assert text.count("y_ptr.dtype.element_ty == gl.") == 2 and text.count("x_ptr.dtype") == 1
     source = COPY.replace(
         "tl.load(x_ptr + offs, mask=offs < n)", "tl.load(x_ptr + offs, mask=offs < n) + tl.load(y_ptr + offs)"
     )
     text = translate(tmp_path, source, copy("fp32", warps=8), copy("fp16")).text
     assert "k is translated for" in refusal(tmp_path, text, copy("bf16"))
+
+
+THROUGH_HELPERS = HEAD + dedent("""
+    @triton.jit
+    def read(from_ptr, BLOCK: tl.constexpr):
+        return tl.load(from_ptr + tl.arange(0, BLOCK))
+
+    @triton.jit
+    def k(x_ptr, y_ptr, flag_ptr, n, BLOCK: tl.constexpr):
+        offs = tl.arange(0, BLOCK)
+        value = read(x_ptr, BLOCK) * 2
+        if tl.load(flag_ptr) != 0:
+            tl.store(y_ptr + offs, value.to(y_ptr.dtype.element_ty), mask=offs < n)
+    """)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [COPY.replace("mask=offs < n)", "mask=offs < n).to(tl.float32).to(y_ptr.dtype.element_ty)", 1), THROUGH_HELPERS],
+)
+@pytest.mark.parametrize("name", ["x_ptr", "y_ptr"])
+def test_elements_of_one_bit_are_refused_where_the_compiler_would_die_of_them(tmp_path, source, name):
+    kinds = {"x_ptr": "*fp32", "y_ptr": "*fp32", "flag_ptr": "*i32", "n": "i32"}
+    kinds = {n: kind for n, kind in kinds.items() if n in source}
+    text = translate(tmp_path, source, launch("k", kinds, {"BLOCK": 256})).text
+    assert "k is not translated for bool x_ptr, y_ptr" in refusal(
+        tmp_path, text, launch("k", kinds | {name: "*i1"}, {"BLOCK": 256})
+    )
+    # What is read as a scalar may be of one bit.
+    other = kinds | {name: "*fp16"} | ({"flag_ptr": "*i1"} if "flag_ptr" in kinds else {})
+    assert compiled(tmp_path, text, launch("k", other, {"BLOCK": 256})).metrics is not None
+
+
+def test_a_launch_with_elements_of_one_bit_is_translated_for(tmp_path):
+    bits = launch("k", {"x_ptr": "*i1", "y_ptr": "*fp32", "n": "i32"}, {"BLOCK": 1024}, "bits")
+    source = COPY.replace("mask=offs < n)", "mask=offs < n).to(tl.float32)", 1)
+    text = translate(tmp_path, source, copy("fp32"), bits).text
+    assert "not translated for bool" not in text
+    assert compiled(tmp_path, text, bits).metrics is not None
 
 
 def test_types_that_pointers_share_are_asserted_in_one_statement():

@@ -73,6 +73,32 @@ def test_k(dtype, block):
     assert found[1].caller == "with dtype = torch.float32, block = 256"
 
 
+def test_several_decorators_of_a_test_give_all_their_combinations(tmp_path):
+    host = """
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
+@pytest.mark.parametrize("n", [64, 100, 8])
+@pytest.mark.parametrize("block", {blocks})
+def test_k(dtype, n, block):
+    x = torch.ones(n, dtype=dtype)
+    k[(1,)](x, torch.empty_like(x), n, BLOCK=block)
+"""
+
+    def seen(blocks):
+        found = read(tmp_path, host.format(blocks=blocks))
+        held = [(b.arguments["x_ptr"].kind, b.arguments["n"].number, b.arguments["BLOCK"].value) for b in found]
+        return held, [b.left for b in found]
+
+    held, left = seen([64, 128])
+    every = {(x, n, block) for x in ("*fp16", "*fp32") for n in (64, 100, 8) for block in (64, 128)}
+    assert set(held) == every and len(held) == 12 and not any(left)
+    held, left = seen([2**i for i in range(5, 12)])
+    # Each value of each is there; the rest of the combinations is counted.
+    assert {x for x, *_ in held} == {"*fp16", "*fp32"} and {n for _, n, _ in held} == {64, 100, 8}
+    assert {block for *_, block in held} == {2**i for i in range(5, 12)}
+    assert left[0] + len(held) == 2 * 3 * 7 and not any(left[1:])
+    assert said(binding(left=24)) == "launch at line 42: served; 24 more ways to it not looked at"
+
+
 def test_an_annotation_is_the_type_whatever_the_number(tmp_path):
     kernel = KERNEL.replace("n, BLOCK", "n: tl.int64, BLOCK")
     (found,) = read(tmp_path, "\nk[(1,)](torch.ones(8), torch.ones(8), 1, BLOCK=64)\n", kernel)
@@ -97,6 +123,7 @@ SPEC = LaunchSpec(
 TEXT = """
 def k(x_ptr, y_ptr, n, BLOCK):
     gl.static_assert(y_ptr.dtype.element_ty == gl.float16, "k is translated for y_ptr fp16")
+    gl.static_assert(x_ptr.dtype.element_ty != gl.int1, "k is not translated for bool x_ptr")
 
 
 def _check_k(*args, **kwargs):
@@ -122,12 +149,12 @@ def said(binding, refuse=lambda spec: None, refuse_source=lambda spec: None, ser
     return str(line)
 
 
-def binding(configs=(), **changed):
+def binding(configs=(), left=0, **changed):
     arguments = {
         "x_ptr": BoundValue("*fp16"), "y_ptr": BoundValue("*fp16"), "n": BoundValue("i32", divisible=True, number=64),
         "BLOCK": BoundValue("constexpr", 64, is_constexpr=True),
     }  # fmt: skip
-    return LaunchBinding("k", "m.py", 42, arguments=arguments | changed, configs=configs)
+    return LaunchBinding("k", "m.py", 42, arguments=arguments | changed, configs=configs, left=left)
 
 
 def refusal(spec, why="k is translated for y_ptr fp16"):
@@ -150,6 +177,7 @@ def test_the_check_before_a_launch_counts_as_an_assertion_does():
 
 def test_what_host_code_does_not_show_is_said_where_the_text_asserts_it():
     open_ones = binding(x_ptr=BoundValue("*"), y_ptr=BoundValue("*"), n=BoundValue("i32"))
+    # What is only excluded, as `x_ptr.dtype.element_ty != gl.int1`, is no condition.
     assert said(open_ones) == "launch at line 42: served where y_ptr is fp16"
 
 

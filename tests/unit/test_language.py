@@ -8,6 +8,7 @@ from translation_of import dedent
 from gluonize.judge.lower.children.worker import WorkerPool
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.request import TranslateRequest
+from gluonize.translation import translate_kernel
 
 TARGETS = ("gfx950", "gfx1100")
 HEAD = """
@@ -220,6 +221,53 @@ def test_ptx_without_a_row_is_refused(instruction, pool, tmp_path):
     text += f"    x = tl.load(x_ptr + o)\n    y = {asm(instruction, 'x', '=f,f')}\n    tl.store(y_ptr + o, y)\n"
     with pytest.raises(AssertionError, match="ptx-asm"):
         checked(pool, tmp_path, text, "kernel", "gfx950", {"x_ptr": "*fp32", "y_ptr": "*fp32"})
+
+
+REDUCED = f"""{HEAD}TEXT: tl.constexpr = tl.constexpr("INSTRUCTION")
+
+
+@triton.jit
+def combine(a, b):
+    return tl.inline_asm_elementwise(TEXT, "=f,f,f", [a, b], tl.float32, is_pure=True, pack=1)
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, B: tl.constexpr):
+    tl.store(y_ptr, tl.reduce(tl.load(x_ptr + tl.arange(0, B)), 0, combine))
+"""
+
+
+def test_ptx_in_a_function_that_a_reduction_is_given_is_translated(pool, tmp_path):
+    text = REDUCED.replace("INSTRUCTION", "{ .reg .f32 t; max.f32 t, $1, $2; mov.b32 $0, t; }")
+    output = checked(pool, tmp_path, text, "kernel", "gfx950", {"x_ptr": "*fp32", "y_ptr": "*fp32"})
+    assert "return gl.maximum(a, b)" in output and "inline_asm" not in output
+
+
+def test_ptx_without_a_row_in_such_a_function_is_an_assertion_that_fails(pool, tmp_path):
+    text = REDUCED.replace("INSTRUCTION", "max.NaN.f32 $0, $1, $2;")
+    with pytest.raises(AssertionError, match="the PTX instruction `max.NaN.f32 .0, .1, .2` has no counterpart"):
+        checked(pool, tmp_path, text, "kernel", "gfx950", {"x_ptr": "*fp32", "y_ptr": "*fp32"})
+
+
+def test_the_refusal_of_ptx_is_at_the_instruction(tmp_path):
+    text = (
+        f"{HEAD}@triton.jit\ndef kernel(x_ptr, B: tl.constexpr):\n    o = tl.arange(0, B)\n    x = tl.load(x_ptr + o)\n"
+    )
+    text += (
+        '    y = tl.inline_asm_elementwise("""\n        mov.b32 $0, $1;\n        prmt.b32 $0, $0, $1, 0x5140;\n    """,'
+    )
+    text += ' "=r,r", [x], tl.int32, is_pure=True, pack=1)\n    tl.store(x_ptr + o, y)\n'
+    line = text.split("\n").index("        prmt.b32 $0, $0, $1, 0x5140;") + 1
+    path = tmp_path / "k.py"
+    path.write_text(text)
+    spec = LaunchSpec("k", "kernel", "", {"x_ptr": "*i32", "B": "constexpr"}, {"B": 64}, {}, {"num_warps": 1}, (1,))
+    (outcome,) = translate_kernel(TranslateRequest(str(path), "gfx950", launches=(spec,), keep_going=True)).outcomes
+    (found,) = outcome.diagnostics
+    assert (found.code, found.line, found.column) == (
+        "ptx-asm",
+        line,
+        9,
+    ) and "`prmt.b32 $0, $0, $1, 0x5140`" in found.message
 
 
 def test_nvidias_device_library_is_refused(pool, tmp_path):

@@ -186,7 +186,9 @@ def common_home(
         if fact is None or is_cheap(node):
             return True
         if isinstance(node, ELEMENTWISE_NODES):
-            return all(lies(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+            # The last first: of a sum of many terms that is one term, and nobody goes down to the first for each of the sums in it.
+            children = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+            return all(lies(child) and len(homes) < 2 and want not in homes for child in reversed(children))
         if (inner := cast_of(facts, node)) is not None:
             return lies(inner)
         row, axis = _row(facts, node, result.rank)

@@ -238,7 +238,8 @@ class Member:
         """What is asserted beside limits of sizes."""
         ranges, every = self.versions[0].holds_for, self.configurations
         elsewhere = [key for key in common_keys(every) if key.name in {size.name for size in ranges}]
-        return contracts.assertions(kernel, self.needs, every, elsewhere)
+        asserted = contracts.assertions(kernel, self.needs, every, elsewhere)
+        return asserted + contracts.bits_refused(kernel, [self.needs], every)
 
 
 def with_assertions(function: GluonFunction, assertions: Sequence[str]) -> GluonFunction:
@@ -310,6 +311,7 @@ def _one_kernel(
     message = contracts.quoted(contracts.translated_for(name, keys, rows))
     # What the layouts are chosen by is refused there.
     contract = [] if chosen else contracts.assertions(name, needed, every, keys)
+    contract += [] if chosen else contracts.bits_refused(name, [needed], every)
     head = [
         *contract,
         f"layouts: gl.constexpr = {function}({', '.join(key.expression for key in keys)})",
@@ -366,6 +368,7 @@ def _dispatcher(
     public, own = _public(members)
     tiles = members[0].versions[0].emitted.tiles
     asserted = contracts.assertions(name, needed[0], every, [key for key in common_keys(every) if key not in shared])
+    asserted += contracts.bits_refused(name, needed, every)
     lines = formatted("\n".join(asserted), public.indent).splitlines() if asserted else []
     # All of the contract is here: autotuning passes over a configuration only if the kernel itself refuses it.
     tested = [

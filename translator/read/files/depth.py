@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import io
 import sys
 import tokenize
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+_USUAL = 1000  # calls inside of each other that Python allows where nobody set that otherwise
+# Nodes inside of each other that Triton visits with that many calls: it makes three for each, and who launches a kernel has made some.
+TRITONS = (_USUAL - 100) // 3
+TOO_DEEP = "this is nested too deeply: Triton calls itself for each level, and a sum of many terms is a tree as deep as it has terms"
+LESS_DEEP = "write it in several statements, or as a loop over tl.static_range"
+_ENOUGH = 10 * _USUAL  # for what `too_deep` lets through, with more than twenty calls for each level
+
+
+@contextlib.contextmanager
+def deep_calls() -> Iterator[None]:
+    """Lets functions that follow a tree call themselves for each level of what `too_deep` lets through."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _ENOUGH))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def too_deep(tree: ast.AST, lines: Sequence[str]) -> int:
     """The line of the statement or expression that is too deep to be visited, 0 where there is none. lines: the text of the tree."""
-    most = sys.getrecursionlimit() * 2 // 5  # a visitor makes two calls for each level, and its callers need some too
+    most = _USUAL * 2 // 5  # a visitor makes two calls for each level, and its callers need some too
     todo: list[tuple[ast.AST, int]] = [(tree, 0)]
     line = 0
     while todo:

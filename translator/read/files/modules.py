@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gluonize.diagnostics import Diagnostic, TranslationError
-from gluonize.read.files.depth import longest_statement, too_deep
+from gluonize.read.files.depth import LESS_DEEP, longest_statement, too_deep
 from gluonize.read.files.launcher_calls import with_launches
 from gluonize.read.files.parsed import parsed_text
 from gluonize.read.files.unpacked import unpacked
@@ -133,8 +133,7 @@ def _nested(path: str, line: int) -> TranslationError:
     why = (
         "what reads it, Triton too, calls itself for each level: a sum of many terms is a tree as deep as it has terms"
     )
-    help = "write it in several statements, or as a loop over tl.static_range"
-    return TranslationError(Diagnostic("source-syntax", "this is nested too deeply", path, line, 0, why, help))
+    return TranslationError(Diagnostic("source-syntax", "this is nested too deeply", path, line, 0, why, LESS_DEEP))
 
 
 def decode_source_bytes(raw: bytes) -> str:

@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from gluonize.read.files.depth import TOO_DEEP, TRITONS, deep_calls
 from gluonize.trace.front.offline import FrontEnd
 from gluonize.triton_api.differences import CodeGenerator
-from gluonize.triton_api.front_end import code_generator
+from gluonize.triton_api.front_end import CompilationError, code_generator
 from gluonize.triton_api.language import base_value, constexpr, tl
 
 LOC_FILE = "gluonize"
@@ -204,9 +205,13 @@ class TracingGenerator(CodeGenerator):
         saved = self.file_name, self.begin_line, self.begin_col
         self.file_name, self.begin_line, self.begin_col = LOC_FILE, ident - node.lineno, -node.col_offset
         self._ident, outer = ident, getattr(self, "_ident", 0)
+        session.depth += 1
         try:
+            if session.depth > TRITONS:
+                raise CompilationError(self.jit_fn.src, node, TOO_DEEP)
             value = super().visit(node)
         finally:
+            session.depth -= 1
             self.file_name, self.begin_line, self.begin_col = saved
             self._ident = outer
         if not self.discovers:
@@ -252,6 +257,7 @@ class _Session:
     def __init__(self):
         self.frames: list[Frame] = []
         self.mangled: list[str] = []
+        self.depth = 0  # of the node that is visited, in all functions that are being called
         self._ident = 0
 
     def next_ident(self) -> int:
@@ -273,7 +279,8 @@ def _tracing() -> Iterator[_Session]:
 
     code_generator.CodeGenerator, code_generator.mangle_fn = generator, recording_mangle
     try:
-        yield session
+        with deep_calls():  # a visit is one call more than Triton's own
+            yield session
     finally:
         code_generator.CodeGenerator, code_generator.mangle_fn = plain, mangle
 

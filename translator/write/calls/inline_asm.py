@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+import json
 import zlib
 from dataclasses import dataclass, replace
 
+from gluonize.diagnostics import TranslationError
 from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.refusals import refuse
 from gluonize.gluon.imports import LIBDEVICE
-from gluonize.gluon.written import Written, call, literal, method, name, operand
+from gluonize.gluon.written import Written, call, form_of, literal, method, name, operand
 from gluonize.rules import ptx
 from gluonize.trace.front.trace import ConstFact, TensorFact, TupleFact
 from gluonize.trace.model.layouts import Layout
@@ -32,18 +34,80 @@ def inline_asm(writing: Writing, node: ast.Call, callee, given, want) -> Written
     if text is None or ptx.is_ptx(text):
         rewritten = _rewritten(facts, writing.record, node, text, given, items, operands) if text is not None else None
         if rewritten is None:
-            raise refuse(
-                facts.frame,
-                node,
-                "ptx-asm",
-                "inline assembly is not AMDGCN",
-                "the AMD compiler drops PTX without a message, and the result is undefined",
-                "write the operation with tl.math or libdevice functions, or give AMDGCN assembly for this target",
-            )
+            raise _refusal(facts, node, text, given)
         return rewritten
     if shared is None:
         return call_text.generic(writing, node, {})
     return call_text.generic(writing, node, {arguments: writing.splice(arguments, operands)})
+
+
+def _refusal(facts: FunctionFacts, node: ast.Call, text: str | None, given) -> TranslationError:
+    """The refusal of PTX, at the instruction that has no row where there is one."""
+    missing = ptx.without_row(text) if text is not None else ""
+    why = "the AMD compiler drops PTX without a message, and the result is undefined"
+    place: ast.AST = node
+    if missing:
+        what = f"the PTX instruction `{missing}` has no counterpart"
+        place = _place(facts, given["asm"], missing) or node
+    elif text is None:
+        what = "the text of inline assembly is not known"
+    else:
+        what, why = "PTX whose instructions have counterparts, but not in this form", f"{_unlike(facts, given)}; {why}"
+    help = "write the operation with tl.math or libdevice functions, or give AMDGCN assembly for this target"
+    return refuse(facts.frame, place, "ptx-asm", what, why, help)
+
+
+def _unlike(facts: FunctionFacts, given) -> str:
+    """What about a call of inline assembly is not as rows have it."""
+    pack = facts.fact(given["pack"]) if given.get("pack") is not None else None
+    if not (isinstance(pack, ConstFact) and pack.value == 1):
+        return f"it takes pack={getattr(pack, 'value', '?')} elements at once, and counterparts take one"
+    return "counterparts take and give fp32 or integers of 32 bits, and set each result"
+
+
+def _place(facts: FunctionFacts, asm: ast.expr, instruction: str) -> ast.AST | None:
+    """The line of an instruction in assembly that is written at the call."""
+    if not isinstance(asm, ast.Constant):
+        return None
+    before, found, _ = facts.source.of(asm).partition(instruction.partition(" ")[0])
+    place = ast.Constant(0)
+    place.lineno, place.col_offset = asm.lineno + before.count("\n"), len(before.rpartition("\n")[2])
+    place.col_offset += asm.col_offset if "\n" not in before else 0
+    return place if found else None
+
+
+def in_plain_text(text: str, constraints: str, operands: list[str], results: list[str], pack: object) -> str:
+    """PTX of a function that is carried over as it is written, so that nobody knows the types in it, as an expression. operands: as Python;
+    results: their types, as Triton spells them. Where a row is missing, an assertion that fails."""
+    missing = ptx.without_row(text)
+    steps = ptx.read_steps(text, len(results)) if not missing and pack == 1 else None
+    kinds = [
+        {"f": "f", "r": "u"}.get(part.strip(), "")
+        for part in constraints.split(",")
+        if not part.strip().startswith("=")
+    ]
+    first, known = len(results), {"float32": "f", "uint32": "u", "int32": "s"}
+    inputs = {f"${i + first}" for i in range(len(operands))}
+    fits = len(kinds) == len(operands) and all(kinds) and all(result in known for result in results)
+    if steps is None or not fits or any(s.row.needs or s.row.libdevice for s in steps):
+        what = f"the PTX instruction `{missing}`" if missing else f"the PTX `{' '.join(text.split())}`"
+        return f"gl.static_assert(False, {json.dumps(what + ' has no counterpart')})"
+    values = {
+        f"${i + first}": _Value(
+            method(operand(x), "to", "gl.uint32", "bitcast=True") if kind == "u" else operand(x), kind
+        )
+        for i, (x, kind) in enumerate(zip(map(_parsed, operands), kinds))
+    }
+    for step in steps:
+        if any(isinstance(x, str) and x not in values for x in step.operands):
+            return 'gl.static_assert(False, "PTX reads a register that it did not set")'
+        values[step.result] = _spelled(step, values)
+    given = [_as_kind(values[f"${i}"], known[result]) for i, result in enumerate(results)]
+    return given[0] if first == 1 else f"({', '.join(given)})"
+
+
+def _parsed(text: str) -> Written:
+    return Written(text, form_of(ast.parse(text, mode="eval").body))
 
 
 def _items(facts: FunctionFacts, given) -> tuple[list[ast.expr], TensorFact | None]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 import json
-from collections.abc import Callable, Container, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from types import ModuleType
 
@@ -48,6 +48,15 @@ _CONVERSIONS = gluon.named(gluon.Effect.CONVERTS)
 _TO_BUFFERS = {
     op.name: op.operands.index("ptr") for op in gluon.OPS if op.effect & gluon.Effect.STORES and "ptr" in op.operands
 }
+# Operations of modules of an architecture that take addresses, with the places of these: elements of one bit have none of them.
+_OF_ADDRESSES = {
+    op.name: tuple(i for i, operand in enumerate(op.operands) if operand in ("ptr", "pointer"))
+    for op in gluon.OPS
+    if op.effect & (gluon.Effect.LOADS | gluon.Effect.STORES) and {"ptr", "pointer"} & set(op.operands)
+}
+_ALLOCATIONS = gluon.named(gluon.Effect.ALLOCATES)
+_OF_POINTER = ".dtype.element_ty"
+_BITS = ("i1", "u1", "B")  # how launches spell elements of one bit
 # Calls whose arguments give shapes.
 _SHAPE_CALLS = frozenset(
     "arange zeros full reshape view broadcast_to expand_dims make_tensor_descriptor make_block_ptr ones zeros_like rand"
@@ -147,6 +156,7 @@ class Needs:
     elements: bool  # element types of all pointers
     stored: frozenset[str] = frozenset()  # pointers whose element type a store relies on
     fixed: frozenset[str] = frozenset()  # constexpr parameters whose values stand in the text without their names
+    addressed: frozenset[str] = frozenset()  # pointers behind operations that have no elements of one bit
 
     def wants(self, key: Key) -> bool:
         if key.kind in ("num_warps", "num_ctas"):
@@ -173,33 +183,65 @@ def needs(
     called, types = functions_and_types(configurations)
     fixed = read - functions[0].variables.keys() | read & called
     shapes -= types - fixed
-    return Needs(bool(made), shapes, elements, uses[0].stored, frozenset(fixed | (read & types if elements else set())))
+    fixed = frozenset(fixed | (read & types if elements else set()))
+    return Needs(bool(made), shapes, elements, uses[0].stored, fixed, _addressed(functions))
+
+
+def _addressed(functions: Sequence[GluonFunction]) -> frozenset[str]:
+    """The names of the first function, a kernel, behind operations that have no elements of one bit, its own and those of helpers."""
+    found: dict[str, frozenset[str]] = {}
+    for function in functions:  # several of one name are translations for several launches
+        found[function.name] = found.get(function.name, frozenset()) | uses_of(function).addressed
+    parameters = {f.name: [p.name.value for p in f.parameters] for f in functions}
+    while True:  # a helper's parameters are arguments of who calls it
+        before = dict(found)
+        for function in functions:
+            handed: set[str] = set()
+            for call in uses_of(function).calls:
+                name = called(call)
+                for i, argument in enumerate(call.args) if found.get(name) else ():
+                    bound = argument.keyword.value if argument.keyword else (parameters[name][i:] or [""])[0]
+                    handed |= _shaping(argument.value) if bound in found[name] or argument.star else set()
+            found[function.name] |= _reached(handed, _sources(function.node)) if handed else handed
+        if found == before:
+            return frozenset(found[functions[0].name])
 
 
 @dataclass(frozen=True)
 class Uses:
     """layouts: constructors that a function calls; literal_shapes: whether it writes a shape out as numbers; stored: the names
-    behind the pointers of buffer stores and atomics whose value is not cast to the pointer's own type."""
+    behind the pointers of buffer stores and atomics whose value is not cast to the pointer's own type; addressed: those behind
+    all addresses of buffer operations and copies, and behind the element types of LDS; calls: all that it calls."""
 
     layouts: frozenset[str]
     literal_shapes: bool
     stored: frozenset[str]
+    addressed: frozenset[str]
+    calls: tuple[cst.Call, ...]
 
 
 @functools.lru_cache(maxsize=1024)
 def uses_of(function: GluonFunction) -> Uses:
     calls = [n for n in walk(function.node) if isinstance(n, cst.Call)]
     stored: set[str] = set()
+    addressed: set[str] = set()
     for call in calls:
         name = called(call)
         if name in _TO_BUFFERS:
             at = _TO_BUFFERS[name]
             if not at or not _is_cast(call.args[0].value):  # what is stored stands before where
                 stored |= names(call.args[at])
+        for at in _OF_ADDRESSES.get(name, ()):
+            addressed |= _shaping(call.args[at]) if at < len(call.args) else set()
+        if name in _ALLOCATIONS and call.args and dotted(call.args[0].value).endswith(_OF_POINTER):
+            addressed |= names(call.args[0])
+    sources = _sources(function.node) if addressed else {}
     return Uses(
         frozenset(made for call in calls if (made := layout_made(call))),
         any(_has_literal_shape(call) for call in calls),
-        frozenset(_reached(stored, _sources(function.node))) if stored else frozenset(),
+        frozenset(_reached(stored, sources)),
+        frozenset(_reached(addressed, sources)),
+        tuple(calls),
     )
 
 
@@ -212,7 +254,7 @@ def _is_cast(value: cst.BaseExpression) -> bool:
     """`x.to(ptr.dtype.element_ty)`, perhaps converted to another layout."""
     if called(value) in _CONVERSIONS:
         return _is_cast(value.args[0].value)  # type: ignore[attr-defined]
-    return called(value) == "to" and dotted(value.args[0].value).endswith(".dtype.element_ty")  # type: ignore[attr-defined]
+    return called(value) == "to" and dotted(value.args[0].value).endswith(_OF_POINTER)  # type: ignore[attr-defined]
 
 
 def _sources(tree: cst.CSTNode) -> dict[str, set[str]]:
@@ -222,9 +264,21 @@ def _sources(tree: cst.CSTNode) -> dict[str, set[str]]:
         targets = [t.target for t in node.targets] if isinstance(node, cst.Assign) else []
         targets = [node.target] if isinstance(node, cst.AnnAssign) and node.value is not None else targets
         for target in targets:
-            if isinstance(target, cst.Name):
-                out.setdefault(target.value, set()).update(_shaping(node.value))
+            for name, value in _bound(target, node.value):
+                out.setdefault(name, set()).update(_shaping(value))
     return out
+
+
+def _bound(target: cst.CSTNode, value: cst.CSTNode) -> list[tuple[str, cst.CSTNode]]:
+    """The names that an assignment binds, each with what it is part of."""
+    if isinstance(target, cst.Name):
+        return [(target.value, value)]
+    if not isinstance(target, (cst.Tuple, cst.List)):
+        return []
+    parts = [value] * len(target.elements)
+    if isinstance(value, cst.Tuple) and len(value.elements) == len(parts):
+        parts = [element.value for element in value.elements]
+    return [pair for element, part in zip(target.elements, parts) for pair in _bound(element.value, part)]
 
 
 def _reached(found: set[str], sources: dict[str, set[str]]) -> set[str]:
@@ -320,6 +374,33 @@ def assertions(
     if varying:
         out.append(_assertion(kernel, varying, rows))
     return out + [_same_type(kernel, names) for names in alike]
+
+
+def bits_refused(kernel: str, needed: Iterable[Needs], configurations: Sequence[Configuration]) -> list[str]:
+    """The statement that refuses elements of one bit behind pointers whose types no other assertion speaks of, and no launch has so: the
+    compiler aborts where an operation has no such elements."""
+    needed = list(needed)
+    keys = dict.fromkeys(key for c in configurations for key in c if key.kind == "element")
+    open_ = [
+        key
+        for key in keys
+        if any(key.name in n.addressed for n in needed)
+        and not any(n.wants(key) for n in needed)
+        and not any(c.get(key) in _BITS for c in configurations)
+    ]
+    if not open_:
+        return []
+    given = [all(key in c for c in configurations) for key in open_]
+    tests = [
+        (
+            f"{key.expression} != gl.int1"
+            if always
+            else f"({spelled_apart(key.name)} is None or {key.expression} != gl.int1)"
+        )
+        for key, always in zip(open_, given)
+    ]
+    message = f"{kernel} is not translated for bool {', '.join(key.name for key in open_)}"
+    return [f"gl.static_assert({' and '.join(tests)}, {quoted(message)})"]
 
 
 def pointers_alike(

@@ -15,13 +15,15 @@ from typing import Any
 import libcst as cst
 
 from gluonize.diagnostics import Diagnostic, TranslationError
-from gluonize.gluon.function import JIT, Block, GluonFunction, Statement, definitions, parsed
+from gluonize.gluon.function import JIT, Block, GluonFunction, Statement, code, definitions, expression, parsed
 from gluonize.gluon.imports import Import
-from gluonize.gluon.walk import mapped, walk
+from gluonize.gluon.walk import called, dotted, mapped, walk
 from gluonize.read.evaluate.host_values import HostName
+from gluonize.rules import ptx
 from gluonize.triton_api.gluon_language import gl
 from gluonize.triton_api.jit_functions import ConstexprFunction, JITFunction
 from gluonize.triton_api.language import constexpr, tl
+from gluonize.write.calls.inline_asm import in_plain_text
 from gluonize.write.state.unit import Synthesized
 
 # Whether what two functions use by one name is the same: each launch loads its kernel anew, and gets other objects for the same text.
@@ -251,7 +253,38 @@ def plain_translation(fn: JITFunction) -> tuple[GluonFunction, dict[str, Any]]:
         is_language = isinstance(base, types.ModuleType) and base.__name__ == "triton.language"
         return node.with_changes(value=cst.Name("gl")) if is_language and hasattr(gl, node.attr.value) else None
 
-    node = mapped(function.node, to_gluon)
+    node = mapped(mapped(function.node, to_gluon), lambda n: _without_ptx(n, env))
     kept = {n for n in walk(node) if isinstance(n, cst.Name)}
     used = dict.fromkeys(n.value for n in walk(function.node) if n in kept and n.value not in local)
     return function.with_node(node), {name: env[name] for name in used if name in env}
+
+
+def _without_ptx(node: cst.CSTNode, env: dict[str, Any]) -> cst.CSTNode | None:
+    """What a call of inline assembly becomes where that is PTX, which the AMD compiler drops without a message; None for all else."""
+    if called(node) != "inline_asm_elementwise":
+        return None
+    names = ("asm", "constraints", "args", "dtype", "is_pure", "pack")
+    given = {a.keyword.value if a.keyword else names[i]: a.value for i, a in enumerate(node.args[: len(names)])}  # type: ignore[attr-defined]
+    text, constraints = (_text(given.get(name), env) for name in names[:2])
+    if text is None or not ptx.is_ptx(text) or all(x in ptx.NO_EFFECT for x in ptx.instructions(text)):
+        return None
+    items, types = (
+        [e.value for e in v.elements] if isinstance(v, (cst.List, cst.Tuple)) else [v] * (v is not None)
+        for v in (given.get("args"), given.get("dtype"))
+    )
+    pack = given.get("pack")
+    return expression(
+        in_plain_text(
+            text, constraints or "", [code(item) for item in items], [dotted(t).rpartition(".")[2] for t in types],
+            pack.evaluated_value if isinstance(pack, cst.Integer) else None,
+        )
+    )  # fmt: skip
+
+
+def _text(node: cst.CSTNode | None, env: dict[str, Any]) -> str | None:
+    """The text that an expression is: a literal, or the name of a constant."""
+    if isinstance(node, (cst.SimpleString, cst.ConcatenatedString)):
+        return str(node.evaluated_value)
+    found = env.get(node.value) if isinstance(node, cst.Name) else None
+    found = found.value if isinstance(found, constexpr) else found
+    return found if isinstance(found, str) else None

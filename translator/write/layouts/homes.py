@@ -40,6 +40,11 @@ class Homes:
         self.argument_homes = argument_homes or {}
         self.states: dict[int, WebState] = {}
         self._cheap: dict[int, bool] = {}
+        self._costs: list[dict[ast.AST, bool]] = [
+            {}
+        ]  # the last one: of expressions, with what is supposed of variables now
+        self._rests_on: tuple[int, ...] = ()
+        self._said = 0
         self._homes: dict[int, Any] = {}
         self._busy_homes: set[int] = set()
 
@@ -134,6 +139,7 @@ class Homes:
     def make_cheap(self, web: Web, cheap: bool = True) -> None:
         """Say whether a variable is computed again for each layout, whatever that costs."""
         self._cheap[web.index] = cheap
+        self._said += 1
 
     def settle_home(self, web: Web, layout: Layout) -> None:
         """Give a variable another home than the one it was found to have; uses are then walked through once more."""
@@ -176,15 +182,26 @@ class Homes:
     def web_cheap(self, web: Web) -> bool:
         if web.index not in self._cheap:
             self._cheap[web.index] = True  # while recursing through loops
+            self._costs.append({})
             self._cheap[web.index] = not (web.is_parameter or web.in_expression) and all(
                 d.value is not None and self.cheap(d.value) for d in web.definitions
             )
+            self._costs.pop()
             if web.is_parameter and all(not isinstance(d.node, ast.arg) for d in web.definitions):
                 self._cheap[web.index] = True
         return self._cheap[web.index]
 
     def cheap(self, node: ast.AST) -> bool:
         """Whether recomputing `node` costs less than moving it: index and mask arithmetic."""
+        rests_on = len(self.of_loops.staged), len(self.of_loops.held), self._said
+        if rests_on != self._rests_on:
+            self._rests_on, self._costs = rests_on, [{} for _ in self._costs]
+        known = self._costs[-1]
+        if node not in known:  # an expression is asked for by each that it is part of
+            known[node] = self._is_cheap(node)
+        return known[node]
+
+    def _is_cheap(self, node: ast.AST) -> bool:
         fact = self.facts.fact(node)
         if isinstance(fact, (TupleFact, OpaqueFact)):
             return False

@@ -22,7 +22,8 @@ STATUSES = ("served", "served-in-part", "not-served", "refused", "unread")
 @dataclass(frozen=True)
 class HostLaunch:
     """What is said of one launch in host code. status: of `STATUSES`; where: what has to hold of arguments that host code does not
-    show; reason: why it is not served or not read; place: `line 42`, with the file where it is not the kernel's."""
+    show; reason: why it is not served or not read; place: `line 42`, with the file where it is not the kernel's. left: in how many further
+    ways it is reached, by other parameters of a test and so on, that nobody looked at."""
 
     kernel: str
     file: str
@@ -31,6 +32,7 @@ class HostLaunch:
     status: str
     where: tuple[str, ...] = ()
     reason: str = ""
+    left: int = 0
 
     def __str__(self) -> str:
         """One line for people, without the kernel's name."""
@@ -39,13 +41,15 @@ class HostLaunch:
     @property
     def words(self) -> str:
         where = f" where {_listed(self.where)}" if self.where else ""
-        return {
+        more = f"; {self.left} more way{'s' * (self.left != 1)} to it not looked at" if self.left else ""
+        words = {
             "served": f"served{where}",
             "served-in-part": f"served but {self.reason}",
             "not-served": f"not served: {self.reason}",
             "refused": f"not served: Triton refuses it: {self.reason}",
             "unread": f"cannot be read: {self.reason}",
-        }[self.status]
+        }
+        return words[self.status] + more
 
     def as_json(self) -> dict:
         return {**asdict(self), "where": list(self.where)}
@@ -101,7 +105,7 @@ def host_launches(
     for (kernel, path, line), own in sites.items():
         same_file = os.path.realpath(path) == os.path.realpath(source)
         place = f"line {line}" if same_file else f"{os.path.basename(path)}:{line}"
-        launch = HostLaunch(kernel, path, line, place, "served")
+        launch = HostLaunch(kernel, path, line, place, "served", left=sum(binding.left for binding in own))
         mine = [finding for finding in found if any(finding.bound.binding is binding for binding in own)]
         if unread := next((binding for binding in own if binding.problem), None):
             behind = f" (line {unread.problem_line})" if unread.problem_line not in (0, line) else ""
@@ -174,11 +178,13 @@ class WrittenText:
         return "" if said.startswith(NO_ANSWER) else said.partition(": ")[2] or said
 
     def asserted(self, kernel: str) -> frozenset[str]:
-        """The names in what a kernel of the text asserts."""
+        """The names of what a kernel of the text asserts a value of; what it only excludes (`!=`) is none."""
         node = self.kernels.get(kernel.rpartition(".")[2])
         calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)] if node is not None else []
         conditions = [c.args[0] for c in calls if ast.unparse(c.func).endswith("static_assert") and c.args]
-        return frozenset(n.id for c in conditions for n in ast.walk(c) if isinstance(n, ast.Name))
+        excluded = [c for condition in conditions for c in ast.walk(condition) if isinstance(c, ast.Compare)]
+        excluded = [n for c in excluded if isinstance(c.ops[0], ast.NotEq) for n in ast.walk(c)]
+        return frozenset(n.id for c in conditions for n in ast.walk(c) if isinstance(n, ast.Name) and n not in excluded)
 
 
 def _any_descriptor(kind: Any) -> tuple:

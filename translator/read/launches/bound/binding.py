@@ -45,7 +45,8 @@ class BoundConfig:
 class LaunchBinding:
     """One way in which one launch in host code is reached. caller: where it is called from, and with which parameters of a test, "" where
     nothing calls it. values, grid: the numbers that arguments hold and the sizes of tensors, as launch specs have them, and how many programs
-    there are, where host code says so. problem: why it cannot be read, with the line of that, "" where it can."""
+    there are, where host code says so. problem: why it cannot be read, with the line of that, "" where it can. left: in how many further
+    ways the launch is reached that are not followed; of each launch one binding counts them."""
 
     kernel: str
     path: str
@@ -58,3 +59,4 @@ class LaunchBinding:
     grid: tuple[int, ...] = ()
     problem: str = ""
     problem_line: int = 0
+    left: int = 0

@@ -22,7 +22,7 @@ from gluonize.read.launches.derive.evidence import Evidence, gather_evidence
 from gluonize.read.launches.derive.host.callers import history_of
 from gluonize.read.launches.derive.host.launch_forms import stripped
 from gluonize.read.launches.derive.host.model import Descriptor, Dtype, Model, as_number, has_model
-from gluonize.read.launches.derive.host.parametrized import parametrized
+from gluonize.read.launches.derive.host.parametrized import ROWS, parametrized
 from gluonize.read.launches.derive.host.run import History, HostRun, HostState
 from gluonize.read.launches.derive.host.sites import Site, find_applications, find_calls, find_every_site
 from gluonize.read.launches.derive.proposal.guess import Guess, has_form
@@ -35,10 +35,10 @@ from gluonize.triton_api.jit_functions import JITCallable
 from gluonize.triton_api.language import tl
 from gluonize.triton_api.package import triton
 
-# Launch sites of one kernel that are looked at, ways in which one is reached, and callers of callers.
-_SITES, _WAYS, _LEVELS = 16, 8, 3
+# Launch sites of one kernel that are looked at, ways in which one is reached, items of a loop on them, and callers of callers.
+_SITES, _WAYS, _ITEMS, _LEVELS = 16, ROWS, 8, 3
 # Ways with the items of loops on them: as many as a loop over a few sizes has for each of a few types.
-_TURNS = 12
+_TURNS = ROWS
 # Functions of which callers are looked for, in all files of a package, for one kernel; and callers of each.
 _SEARCHED, _CALLERS = 6, 4
 
@@ -75,10 +75,12 @@ def bindings_of(evidence: Evidence) -> Iterator[LaunchBinding]:
 @dataclass(frozen=True)
 class _Way:
     """How a launch is reached: the launch, the call of the function around it, and so on outwards; parameters: those that a test gives
-    the outermost function; picked: of each loop around, the item by its number; shown: these items."""
+    the outermost function, left: how many other ways there are to give it some; picked: of each loop around, the item by its number; shown: these items.
+    """
 
     calls: tuple[Site, ...]
     parameters: tuple[tuple[str, Any], ...] = ()
+    left: int = 0
     picked: Mapping[ast.For, int] = field(default_factory=dict)
     shown: tuple[tuple[str, Any], ...] = ()
 
@@ -106,13 +108,13 @@ class _Reader:
         if problem := self.unread():
             yield problem
             return
-        ways = self.ways()
+        ways, left = self.ways()
         reached = [(way, states) for way in ways if (states := self.states(way)) and not states[0].contradicts]
         if not reached:
             way = _Way((self.site,))
             reached = [(way, states)] if (states := self.states(way)) else []
-        for way, states in reached:
-            yield self.binding(way, states)
+        for number, (way, states) in enumerate(reached):
+            yield replace(self.binding(way, states), left=0 if number else left)
         if not reached:
             yield self.blank(problem="what host code does before it cannot be followed", problem_line=self.site.line)
 
@@ -131,18 +133,21 @@ class _Reader:
                 return []
         return out
 
-    def ways(self) -> list[_Way]:
-        """The ways to the launch: each with the first items of the loops on it, before any with other items."""
-        turns = [list(self.turns(way)) for way in itertools.islice(_ways(self.callers, (self.site,)), _WAYS)]
-        in_turn = (way for row in itertools.zip_longest(*turns) for way in row if way is not None)
-        return list(itertools.islice(in_turn, _TURNS))
+    def ways(self) -> tuple[list[_Way], int]:
+        """The ways to the launch, each with the first items of the loops on it before any with other items; and how many more there are
+        than are looked at."""
+        every = list(_ways(self.callers, (self.site,)))
+        turns = [list(self.turns(way)) for way in every[:_WAYS]]
+        in_turn = [way for row in itertools.zip_longest(*turns) for way in row if way is not None]
+        left = sum(way.left for way in every) + len(every[_WAYS:]) + len(in_turn[_TURNS:])
+        return in_turn[:_TURNS], left
 
     def turns(self, way: _Way) -> Iterator[_Way]:
         """A way with the first item of each loop on it, and then with each other item of one of them, of all loops in turn."""
         loops: dict[ast.For, list] = {}
         self.state(way, loops)
         first = dict.fromkeys(loops, 0)
-        numbers = range(1, min(max(map(len, loops.values()), default=0), _WAYS))
+        numbers = range(1, min(max(map(len, loops.values()), default=0), _ITEMS))
         others = (first | {loop: n} for n in numbers for loop, items in loops.items() if n < len(items))
         for picked in (first, *others):
             shown = tuple((ast.unparse(loop.target), loops[loop][number]) for loop, number in picked.items())
@@ -381,6 +386,7 @@ def _ways(callers: _Callers, calls: tuple[Site, ...]) -> Iterator[_Way]:
             yield from _ways(callers, (*calls, caller))
     if not found:
         function = site.functions[0] if site.functions else None
-        rows = parametrized(callers.evidence.program, function, site.scopes[0]) if function is not None else []
-        for row in rows or [{}]:
-            yield _Way(calls, tuple(row.items()))
+        program = callers.evidence.program
+        rows, left = parametrized(program, function, site.scopes[0]) if function is not None else ([], 0)
+        for number, row in enumerate(rows or [{}]):
+            yield _Way(calls, tuple(row.items()), 0 if number else left)

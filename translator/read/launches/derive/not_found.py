@@ -6,6 +6,7 @@ import ast
 import re
 
 from gluonize.diagnostics import Diagnostic
+from gluonize.read.files.depth import LESS_DEEP, TOO_DEEP
 from gluonize.read.files.moved_lines import file_line
 from gluonize.read.kernels.load import says_missing
 from gluonize.read.launches.derive.evidence import Evidence
@@ -33,6 +34,8 @@ def not_found(evidence: Evidence, verdict: Verdict | None) -> Diagnostic:
         help = f"no value of an argument helps: bind {found[1]} to tl.constexpr(...) in the source"
     elif "extra.hip.libdevice" in message:
         help = "no value of an argument helps: Triton's device library for AMD GPUs does not have it"
+    elif message == TOO_DEEP:
+        help = LESS_DEEP
     elif _GONE.search(message):
         help = "no value of an argument helps: this version of Triton does not have it"
     else:

@@ -38,7 +38,7 @@ def history_of(program: Program, site: Site, pointers: frozenset[str], levels: i
         calls = find_calls(program, site.outer, function)
     told: list[Mapping[str, Passed]] = [
         {name: Passed(known=True, value=value) for name, value in row.items()}
-        for row in parametrized(program, function, site.scopes[0])
+        for row in parametrized(program, function, site.scopes[0])[0]
     ]
     for call in itertools.islice(calls, _CALLS if levels else 0):
         before = history_of(program, call, pointers, levels - 1)

@@ -4,24 +4,39 @@ from __future__ import annotations
 
 import ast
 import itertools
+import math
+from collections.abc import Iterator
 from typing import Any
 
 from gluonize.read.evaluate.program import Program
 from gluonize.read.names.scope import Frame, Scope
 from gluonize.read.unresolved import NoValue
 
-# Rows that are looked at: of each decorator, and in all.
-_EACH, _ROWS = 8, 12
+# Calls of a test that are looked at: three values of each of two parameters, and both of a flag.
+ROWS = 18
 
 
-def parametrized(program: Program, function: ast.FunctionDef, scope: Scope | Frame) -> list[dict[str, Any]]:
-    """Values for parameters by name, a dict per call: the first row of every decorator, then the others of each, one at a time."""
+def parametrized(program: Program, function: ast.FunctionDef, scope: Scope | Frame) -> tuple[list[dict[str, Any]], int]:
+    """Values for parameters by name, a dict per call, and how many calls there are beside these: the first row of every decorator, then
+    the others of each, one at a time, then those that differ from the first in two decorators, and so on."""
     tables = [rows for node in function.decorator_list if (rows := _rows(program, node, scope))]
     if not tables:
-        return []
-    first = {name: value for rows in tables for name, value in rows[0].items()}
-    others = (first | row for rows in tables for row in rows[1:_EACH])
-    return list(itertools.islice(itertools.chain([first], others), _ROWS))
+        return [], 0
+    out = [
+        {name: value for rows, number in zip(tables, numbers) for name, value in rows[number].items()}
+        for numbers in itertools.islice(_numbers([len(rows) for rows in tables]), ROWS)
+    ]
+    return out, math.prod(map(len, tables)) - len(out)
+
+
+def _numbers(counts: list[int]) -> Iterator[tuple[int, ...]]:
+    """A number below each count, in all ways: fewer that are not 0 before more, and of those the small ones first."""
+    for changed in range(len(counts) + 1):
+        ranges = (
+            [range(1, min(count, ROWS)) if place in places else (0,) for place, count in enumerate(counts)]
+            for places in itertools.combinations(range(len(counts)), changed)
+        )
+        yield from sorted((numbers for each in ranges for numbers in itertools.product(*each)), key=sum)
 
 
 def _rows(program: Program, decorator: ast.expr, scope: Scope | Frame) -> list[dict[str, Any]]:
