@@ -40,7 +40,12 @@ def executed(text, wave=0, lanes=64):
 
 def test_a_place_is_that_of_the_statement_and_of_the_outermost_call():
     """A helper's statement, not the call of the helper; the call, where Triton's own library has the statement."""
-    frames = ("std.py:43:13 @[ helper.py:20:5 @[ kernel.py:51:17 ] ]", "std.py:43:13 @[ kernel.py:52:1 ]", "kernel.py:53:2", ":0:0")
+    frames = (
+        "std.py:43:13 @[ helper.py:20:5 @[ kernel.py:51:17 ] ]",
+        "std.py:43:13 @[ kernel.py:52:1 ]",
+        "kernel.py:53:2",
+        ":0:0",
+    )
     text = '.file 2 "/lib/site-packages/triton/language" "std.py"\n.file 1 "/home/std" "kernel.py"\n'
     read = read_program(text + "".join(f"\t.loc 1 1 1 ; {frame}\n\ts_nop 0\n" for frame in frames))
     assert [line.statement for line in read.lines] == ["helper.py:20", "kernel.py:52", "kernel.py:53", ""]
@@ -356,10 +361,15 @@ def test_clocks_are_told_of_one_workgroup_and_files_by_their_own_names():
     found = analyze(text, "gfx950", 4, 80 * 1024).named({"old.py": "new.py"})
     (loop,) = found.loops
     assert loop.workgroups > 1 and loop.place == "new.py:7" and {x.place for x in loop.losses} == {"new.py:7"}
+    inside = text.replace("old.py:7:5", "old.py:7:5 @[ old.py:20:3 ]")
+    assert analyze(inside, "gfx950", 4, 80 * 1024).named({"old.py": "new.py"}).loops[0].place == "new.py:7 (call 20)"
     told = loop.as_json()
     assert told["cycles"] == round(loop.cycles / loop.workgroups, 1) and told["together"] == round(loop.cycles, 1)
     assert sum(told["lost"].values()) + loop.of_one.matrix == pytest.approx(told["cycles"], abs=1)
     first, *rest = lines_of_loop(loop)
-    assert f"{loop.cycles / loop.workgroups:.0f} clk for a workgroup ({loop.cycles:.0f} clk for the {loop.workgroups} that" in first
+    assert (
+        f"{loop.cycles / loop.workgroups:.0f} clk for a workgroup ({loop.cycles:.0f} clk for the {loop.workgroups} that"
+        in first
+    )
     axis = next(line for line in rest if line.startswith("clk "))
     assert axis.split()[1] == "0" and 0 < float(axis.split()[-1]) < max(x.spans[-1].end for x in loop.lanes)

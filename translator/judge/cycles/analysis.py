@@ -238,9 +238,8 @@ class _Kernel:
         if steady.cycles < least:
             self._note(f"{loop.label}: waves could go round in {steady.cycles:.0f} clk, but {needs} takes {least:.0f}")
         conflicts = [(lines[n].op, lines[n].statement, factor) for n, factor in sorted(translator.conflicts.items())]
-        places = [lines[o.line].statement for o in waves[0].stream if o.kind == MATRIX] or [
-            lines[o.line].statement for o in waves[0].stream
-        ]
+        stream = [o for o in waves[0].stream if o.kind == MATRIX] or waves[0].stream
+        places = [_where(lines[o.line]) for o in stream]
         return LoopCycles(
             label=loop.label,
             place=max(sorted(set(places)), key=places.count),
@@ -302,6 +301,14 @@ class _Kernel:
     def _note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
+
+
+def _where(line: Line) -> str:
+    """The statement, and for one in a helper the call that it is of: a helper's loop may be there several times."""
+    file, _, number = line.place.rpartition(":")
+    if line.statement == line.place:
+        return line.place
+    return f"{line.statement} (call {number if line.statement.startswith(f'{file}:') else line.place})"
 
 
 def _is_tile(line: Line) -> bool:

@@ -55,14 +55,14 @@ def lower_and_walk(
         tiles=tile_bytes(module, staying.call[0] if staying else 0),
         hottest_with=_decided(trips) if costs_only else None, most=per_unit,
     )  # fmt: skip
-    cycles = replace(cycles, staying=per_unit)
+    names = {os.path.basename(module.entry.place.file): os.path.basename(loaded.path)}
+    cycles = replace(cycles.named(names), staying=per_unit)
     if staying is not None and staying.shared is not None:
         cycles = _of_shares(cycles, module, spec, staying.shared)
     else:
         cycles = _of_launch(cycles, trips, module, spec)
     if not costs_only and (staying is None or staying.shared is None):
         cycles = replace(cycles, estimate=estimate(cycles, trips, spec, target_row(target), target_row(target).timing))
-    cycles = cycles.named({os.path.basename(module.entry.place.file): os.path.basename(loaded.path)})
     lowered = replace(lowered, stages=lowered.stages if keep_stages else {})
     return Walked(**{f.name: getattr(lowered, f.name) for f in fields(lowered)}, cycles=cycles)
 

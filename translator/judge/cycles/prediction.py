@@ -207,8 +207,8 @@ class KernelCycles:
         """The same with files under other names: a compile that is taken from a cache has those of the first that was made."""
 
         def place(found: str) -> str:
-            file, _, line = found.rpartition(":")
-            return f"{names.get(file, file)}:{line}" if found else found
+            file, colon, line = found.partition(":")
+            return f"{names.get(file, file)}{colon}{line}"
 
         return replace(self, loops=tuple(loop.placed(place) for loop in self.loops))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import enum
 import inspect
@@ -17,8 +18,10 @@ import libcst as cst
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.gluon.function import JIT, Block, GluonFunction, Statement, code, definitions, expression, parsed
 from gluonize.gluon.imports import Import
+from gluonize.gluon.origins import Place, marked
 from gluonize.gluon.walk import called, dotted, mapped, walk
 from gluonize.read.evaluate.host_values import HostName
+from gluonize.read.files.moved_lines import file_line
 from gluonize.rules import ptx
 from gluonize.triton_api.gluon_language import gl
 from gluonize.triton_api.jit_functions import ConstexprFunction, JITFunction
@@ -253,9 +256,13 @@ def plain_translation(fn: JITFunction) -> tuple[GluonFunction, dict[str, Any]]:
         is_language = isinstance(base, types.ModuleType) and base.__name__ == "triton.language"
         return node.with_changes(value=cst.Name("gl")) if is_language and hasattr(gl, node.attr.value) else None
 
-    node = mapped(mapped(function.node, to_gluon), lambda n: _without_ptx(n, env))
+    def place(line: int) -> Place:
+        return fn.file_name or "", file_line(fn, line)
+
+    (known,) = marked([function.node], ast.parse(fn.src).body, place)
+    node = mapped(mapped(known, to_gluon), lambda n: _without_ptx(n, env))
     kept = {n for n in walk(node) if isinstance(n, cst.Name)}
-    used = dict.fromkeys(n.value for n in walk(function.node) if n in kept and n.value not in local)
+    used = dict.fromkeys(n.value for n in walk(known) if n in kept and n.value not in local)
     return function.with_node(node), {name: env[name] for name in used if name in env}
 
 

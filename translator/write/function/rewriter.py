@@ -29,7 +29,7 @@ from gluonize.gluon.origins import Place, marked
 from gluonize.gluon.printer import printed
 from gluonize.gluon.written import Written, literal, name
 from gluonize.read.files.moved_lines import file_line
-from gluonize.read.files.source_text import Edit, SourceText, dedented, kept_lines
+from gluonize.read.files.source_text import Edit, Lined, SourceText, dedented, kept_lines
 from gluonize.trace.front.trace import ConstFact, Frame
 from gluonize.trace.model.layouts import Layout
 from gluonize.write.accesses import moving_parameters
@@ -423,18 +423,19 @@ class FunctionRewriter(Assignments):
 
     def unrolled_loop(self, s: UnrolledLoop) -> None:
         """One body after the other; a loop again where its shapes change and its text does not."""
-        body = shared_texts.one_body(self.unit, self.unrolled_bodies(s, s.target.id))
+        each = self.unrolled_bodies(s, s.target.id)
+        body = shared_texts.one_body(self.unit, list(map(str, each)))
         if body is not None:
-            indent = self.facts.source.indent(s)
-            self.edits.replace(
-                s,
-                f"for {s.target.id} in {calls.emit_iterator(self.writing, s.iter)}:\n{indented([body], indent + '    ')}",
-            )
+            text = indented([body], self.facts.source.indent(s) + "    ")
+            head = f"for {s.target.id} in {calls.emit_iterator(self.writing, s.iter)}:\n"
+            self.edits.replace(s, Lined.of(head + text, [s.lineno, *each[0].lines]))
             return
         note = f"# {self.facts.source.text[self.facts.source.span(s)[0]:self.facts.source.span(s.iter)[1]]}, written out: {s.why}"
-        self.edits.replace(s, note + "\n" + indented(self.unrolled_bodies(s), self.facts.source.indent(s)))
+        each = self.unrolled_bodies(s)
+        text = note + "\n" + indented(list(map(str, each)), self.facts.source.indent(s))
+        self.edits.replace(s, Lined.of(text, [0] * (1 + note.count("\n")) + [n for body in each for n in body.lines]))
 
-    def unrolled_bodies(self, s: UnrolledLoop, index: str | None = None) -> list[str]:
+    def unrolled_bodies(self, s: UnrolledLoop, index: str | None = None) -> list[Lined]:
         """The text of each iteration's body, in which the loop's variable stands as `index`, or as its value."""
         outer, start, end = (
             self.edits,
@@ -449,8 +450,13 @@ class FunctionRewriter(Assignments):
             self.edits = Edits(self.facts.source)
             self.block(body)
             self.finish_loops(body)
-            lines = self.opened(self.edits.text(start, end)).split("\n")
-            texts.append("\n".join(dedented(line, s.body[0].col_offset) for line in lines))
+            kept = kept_lines(self.facts.source.text, start, end, [*self.edits, *self.edits.last])
+            lines, origins = [], []
+            for line, origin in zip(self.edits.text(start, end).split("\n"), kept):
+                own = self.opened(line).split("\n")
+                lines += own
+                origins += [origin] * len(own)
+            texts.append(Lined.of("\n".join(dedented(line, s.body[0].col_offset) for line in lines), origins))
         self.edits = outer
         return texts[::-1]
 
