@@ -70,7 +70,8 @@ def _planned(request: TranslateRequest) -> PlannedLaunches:
                 )
             )  # fmt: skip
         except TranslationError as error:
-            if error.diagnostics[0].code == "kernel-missing" and name in request.kernels and not request.keep_going:
+            misspelt = error.diagnostics[0].code in ("kernel-missing", "kernel-not-jit") and name in request.kernels
+            if misspelt and not request.keep_going:
                 raise  # nobody wants what is left of a misspelled request
             spec = LaunchSpec(id=name, kernel=name, source=request.source)
             unknown.append(LaunchOutcome(spec, "passed-over", error.diagnostics))

@@ -86,6 +86,7 @@ def _launch_files():
 MISTAKES = [
     ("translate add.py -t gfx950 -k ad_kernel", "no kernel named ad_kernel", "did you mean add_kernel?"),
     ("translate add.py -t gfx950 -k ad_kernel -k scale_kernel", "no kernel named ad_kernel", "did you mean add_kernel?"),
+    ("translate add.py -t gfx950 -k add", "add is not a jit function", "did you mean add_kernel?"),
     ("translate . -t gfx950 -k ad_kernel", "none of the files has a kernel named ad_kernel", "did you mean add_kernel?"),
     ("translate add.py -t gfx950 -k ad_kernel -l good.json", "no launch for ad_kernel", "did you mean add_kernel?"),
     ("translate add.py -t mi300x", "unknown target 'mi300x'", "did you mean gfx942? MI300X is gfx942"),

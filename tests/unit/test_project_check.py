@@ -539,3 +539,19 @@ def test_launches_that_may_have_been_edited_are_kept(project, capsys):
     assert run([*words, "--write-launches", "mine.json"]) == 2 and Path("mine.json").read_text() == "[]"
     assert "[output-exists]" in capsys.readouterr().err
     assert run([*words, "--write-launches", "mine.json", "--force"]) == 0 and Path("mine.json").read_text() != "[]"
+
+
+def test_differences_are_short_and_all_of_them_with_v(project, capsys):
+    edit("scale.py", '"""Doubles."""', "\n".join(f"# line {n}" for n in range(40)))
+    _, printed = check(capsys)
+    assert len(printed.splitlines()) <= 25 and "more lines of differences: -v" in printed
+    assert printed.startswith("1 generated file: 1 outdated\n")
+    _, everything = check(capsys, "-v")
+    assert "+# line 39" in everything and "of differences: -v" not in everything
+
+
+def test_conflicts_have_no_difference_to_show(project, capsys):
+    Path(OUT).write_text(Path(OUT).read_text() + "<<<<<<< yours\na = 1\n=======\na = 2\n>>>>>>> theirs\n")
+    status, printed = check(capsys)
+    assert status == 1 and "it has 1 unresolved conflict\n" in printed and "of differences" not in printed
+    assert printed.endswith("resolve the conflicts, and take their marks out\n")

@@ -53,7 +53,8 @@ def find_kernel(builder: JitBuilder, module: Scope, qualname: str) -> tuple[Any,
         else "it has no decorator, and no call makes it one"
     )
     place = module.path, node.lineno, node.col_offset + 1
-    raise TranslationError(Diagnostic("kernel-not-jit", f"{qualname} is not a jit function", *place, why))
+    help = did_you_mean(qualname, [name for name in _decorated(module) if name != qualname])
+    raise TranslationError(Diagnostic("kernel-not-jit", f"{qualname} is not a jit function", *place, why, help))
 
 
 def _assigned(builder: JitBuilder, scope: Scope, name: str) -> tuple[Any, ast.FunctionDef, Scope] | None:
@@ -78,12 +79,17 @@ def _imported(scope: Scope, name: str) -> tuple[Scope, str] | None:
     return (home, binding.name) if binding is not None and home is not scope and binding.kind == "def" else None
 
 
-def _no_such_kernel(module: Scope, qualname: str, part: str) -> Diagnostic:
-    names = [
+def _decorated(module: Scope) -> list[str]:
+    """The functions of a module that have a decorator."""
+    return [
         n
         for n, found in module.bindings.by_name.items()
         if any(b.kind == "def" and b.node.decorator_list for b in found)
     ]
+
+
+def _no_such_kernel(module: Scope, qualname: str, part: str) -> Diagnostic:
+    names = _decorated(module)
     known = f"it has {', '.join(names)}" if names else "it has no decorated functions"
     missing = qualname if part == qualname else f"{qualname} (no {part} in it)"
     help = did_you_mean(part, names)

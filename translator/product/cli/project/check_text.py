@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json as json_module
+import re
 import sys
 from collections.abc import Sequence
 
@@ -15,16 +16,24 @@ from gluonize.product.project.output.file import STANDARD_OUTPUT, write_whole
 from gluonize.product.project.output.verdict import united_coverage
 
 JSON_VERSION = 1
+_DIGEST = re.compile(r" \(sha256 \w+\)")  # in the first line of a header
 _SHOWN = 12  # lines of differences that are shown of all files together without -v
 
 
-def unified_diff(state: FileState, context: int = 3) -> list[str]:
-    """From the file to what its source and launches give, with so many lines around."""
+def unified_diff(state: FileState) -> list[str]:
+    """From the file to what its source and launches give."""
+    return _unified(state, state.found, state.expected, 3)
+
+
+def _unified(state: FileState, found: str, expected: str, context: int) -> list[str]:
     label = f"what {state.file.source} gives for {state.file.target}"
-    lines = difflib.unified_diff(
-        state.found.splitlines(), state.expected.splitlines(), state.file.output, label, lineterm="", n=context
-    )
-    return list(lines)
+    name = state.file.output
+    return [*difflib.unified_diff(found.splitlines(), expected.splitlines(), name, label, lineterm="", n=context)]
+
+
+def _brief(state: FileState) -> list[str]:
+    """The same with a line around each change, and without the digest of the source, which always differs."""
+    return _unified(state, *(_DIGEST.sub("", text, count=1) for text in (state.found, state.expected)), 1)
 
 
 class CheckPrinter:
@@ -45,13 +54,13 @@ class CheckPrinter:
         if state.state == "outdated" and state.edited:
             self.say("  it was also edited by hand; gluonize update keeps the edits")
         if failed and not self.verbosity.quiet:
-            self._difference(unified_diff(state, 3 if self.verbosity.verbose else 1))
+            self._difference(unified_diff(state) if self.verbosity.verbose else _brief(state))
         sys.stdout.flush()
         print_diagnostics(state.diagnostics)
 
     def _difference(self, lines: Sequence[str]) -> None:
         """The lines, with -v all of them."""
-        shown = len(lines) if self.verbosity.verbose else max(0, self.left)
+        shown = len(lines) if self.verbosity.verbose else min(len(lines), max(0, self.left))
         self.left -= len(lines)
         for line in lines[:shown]:
             bold = line.startswith(("---", "+++"))
@@ -95,6 +104,8 @@ class CheckPrinter:
             return
         if any(fails(state, self.allow_edits) and state.state in ("outdated", "missing") for state in states):
             self.say("bring them up to date with: gluonize update")
+        if any(state.state == "conflicts" for state in states):
+            self.say("resolve the conflicts, and take their marks out")
         if any(fails(state, self.allow_edits) and state.state == "edited" for state in states):
             self.say('hand edits are fine with --allow-edits, or edits = "allow" in the configuration')
 

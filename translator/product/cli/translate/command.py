@@ -15,6 +15,7 @@ from gluonize.product.cli.results import result_entries, write_json
 from gluonize.product.cli.translate.guess_table import correction_lines, missing_lines, table_lines, write_launches
 from gluonize.product.cli.translate.result_lines import (
     GOOD,
+    HOW_TO_CORRECT,
     OPEN,
     WRONG,
     attention_lines,
@@ -201,7 +202,7 @@ class _Printer:
         if self.verbosity.verbose:
             self._details(report)
         else:
-            for line in attention_lines(report):
+            for line in attention_lines(report, self.batch):
                 self.say(f"  {line}")
 
     def _details(self, report: FileReport) -> None:
@@ -253,6 +254,9 @@ class _Printer:
             counts = {status: n for status, n in counts.items() if n or status != "mismatch"}
             counts |= {"without kernels to launch": len(reports) - len(told)} if len(told) < len(reports) else {}
             self.say(", ".join(f"{n} {status}" for status, n in counts.items()))
+            guessed = sum(len(d.guesses) for report in told for d in report.derivations)
+            if guessed and not self.verbosity.verbose:
+                self.say(f"{guessed} value{'s' * (guessed != 1)} guessed; to correct one: {HOW_TO_CORRECT}")
             for line in reason_lines(reports):
                 self.say(line)
         kept = _kept_lines(reports)

@@ -12,6 +12,7 @@ from gluonize.product.project.launches.judge import HostLaunch
 from gluonize.product.project.output.verdict import proof_word, united_coverage
 from gluonize.product.project.translate.run import CheckedLaunch, FileReport, mismatch_text
 
+HOW_TO_CORRECT = "-v shows all, --write-launches FILE writes them down"
 GOOD, OPEN, WRONG = "✓", "!", "✗"
 _NOTES, _WORSE = 4, 3  # lines of notes and of comparisons that are shown
 # What is served comes first, what is not last.
@@ -79,8 +80,8 @@ def speed_of(launches: Iterable[CheckedLaunch]) -> str:
     return f"{' to '.join(ends)} instructions of Triton"
 
 
-def attention_lines(report: FileReport) -> Iterator[str]:
-    """What somebody should look at before using the output."""
+def attention_lines(report: FileReport, one_of_many: bool = False) -> Iterator[str]:
+    """What somebody should look at before using the output. one_of_many: what is the same for all files is said after them."""
     together = united_coverage(report.validations)
     for kernel, own in launches_by_kernel(report).items():
         said = [validation_line(x.validation, together) for x in own if x.status == "translated"]
@@ -99,8 +100,8 @@ def attention_lines(report: FileReport) -> Iterator[str]:
     if len(worse) > _WORSE:
         yield f"and worse in {len(worse) - _WORSE} more: -v shows them"
     if lines := correction_lines(report.derivations):
-        short = len(lines) == 1
-        yield f"to correct a guess: {lines[0] if short else '-v shows all, --write-launches FILE writes them down'}"
+        if len(lines) == 1 or not one_of_many:
+            yield f"to correct a guess: {lines[0] if len(lines) == 1 else HOW_TO_CORRECT}"
     for kernel, own in launches_by_kernel(report).items():
         races = (note for x in own for note in x.validation.get("notes", ()) if note.startswith(RACE))
         for note in dict.fromkeys(races):

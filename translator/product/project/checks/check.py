@@ -53,7 +53,7 @@ def file_state(file: ProjectFile, cache: ContentCache, regenerate: Regenerate) -
     if generated is not None and without_found(generated.provenance.options) == file.options:
         file = replace(file, options=generated.provenance.options)  # what a search found is not searched for again
     if generated is not None and (lines := conflict_lines(generated.bare)):
-        return FileState(file, "conflicts", (f"it has {len(lines)} unresolved conflicts",), True)
+        return FileState(file, "conflicts", (f"it has {len(lines)} unresolved conflict{'s' * (len(lines) > 1)}",), True)
     try:
         reasons = changes(file, generated)
         edited = generated is not None and generated.edited
