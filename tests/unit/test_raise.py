@@ -100,9 +100,9 @@ def test_a_mistake_in_the_table_is_found(pool, tmp_path, monkeypatch):
 
 
 def statements(text: str) -> list[str]:
-    """The calls of a file, in order."""
+    """What a file calls, in order."""
     body = text[text.index("\nfrom ") :]
-    return [word for line in body.splitlines() if "#" not in line for word in re.findall(r"[\w.]+\(", line)]
+    return [word for line in body.splitlines() if "#" not in line for word in re.findall(r"(\w+)\(", line)]
 
 
 # Our own translations: of descriptors, rings, copies, scaled products, scans, and of several warps' work.

@@ -62,7 +62,7 @@ class Names:
         """What the result of an operation is called."""
         base = author_name(value) or op.place.name
         if op.name == "ttg.local_alloc":
-            return f"{base or 'tile'}_smem"
+            return _with(base or "tile", "smem")
         if not base:
             return "end" if value in self.ends else _plain(op, kind)
         return self.beside(base, value, kind)
@@ -77,12 +77,17 @@ class Names:
         """A name for what belongs to the author's `base`, which is that itself only where nothing is more like it."""
         found, own = self.classes.get(base, set()), _class(kind)
         if own == _MEMORY:
-            return base if found == {_MEMORY} else f"{base}_slot"
+            return base if found == {_MEMORY} else _with(base, "slot")
         if own == _TRUTH and found - {_TRUTH}:
-            return "condition" if not kind.shape else base if base.endswith("mask") else f"{base}_mask"
+            return _with(base, "mask") if kind.shape else "condition"
         if own == _NUMBER and found & {_TENSOR, _MEMORY}:
-            return "slot" if value in self.slots else f"{base}_base"
+            return "slot" if value in self.slots else _with(base, "base")
         return base
+
+
+def _with(base: str, what: str) -> str:
+    """A name that says what this is of the author's, where it does not yet."""
+    return base if base.endswith(what) else f"{base}_{what}"
 
 
 def _plain(op: Op, kind: Type) -> str:

@@ -283,6 +283,7 @@ def local_load(w: Writer, op: Op) -> None:
     layout = w.layout(op, kind)
     token = op.keyword("token")
     waited = token is not None and w.groups("ttg.async_commit_group").origin(op.operands[token]) == "ttg.async_wait"
+    waited |= bool(op.attribute("ttg.amdg.syncedViaAsyncWait"))  # what Gluon's own relaxed load leaves in a module
     if waited and target(w.shared.target).relaxed_lds_reads:
         text = f"{_COPY}.load_shared_relaxed({source.text}, {layout})"
     else:

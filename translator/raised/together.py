@@ -50,7 +50,10 @@ def together(kernels: Sequence[Raised]) -> tuple[str, tuple[Raised, ...]] | None
         return None
     for token, values in reversed(moving):
         line, at = token.start[0] - 1, token.start[1]
-        lines[line] = lines[line][:at] + (spelled[values] or "") + lines[line][token.end[1] :]
+        before, after, text = lines[line][:at], lines[line][token.end[1] :], spelled[values] or ""
+        if before.endswith(("[", "(", ", ")) and after.startswith(("]", ")", ",")):
+            text = text.removeprefix("(").removesuffix(")")
+        lines[line] = before + text + after
     text = _with_parameters("\n".join(lines) + "\n", first.kernel, parameters.values())
     whole = _header(first, parameters, kernels) + text
     out = []
