@@ -141,6 +141,21 @@ def wide_spec(tiles: int = TILES) -> LaunchSpec:
     return spec_of(tiles=tiles, **WIDE)
 
 
+def test_by_default_groups_alternate_where_a_compute_unit_holds_one_workgroup(tmp_path: Path):
+    text = written(tmp_path, Choices(), wide_spec())
+    assert text.count("warp_pipeline_stage") == 4 and text.count("= cdna4.mfma_scaled(") == 2
+    assert "sb_smem.index(slot), " in text.partition("warp_pipeline_stage")[2], "it is filled again once it is read"
+    right = "sa.slice(128, 128, 0)"
+    assert right in text, text
+    (tmp_path / "output.py").write_text(text.replace(right, "sa.slice(0, 128, 0)"))
+    files = str(tmp_path / "source.py"), str(tmp_path / "output.py")
+    assert validate_launch(*files, wide_spec(), "gfx950")["status"] == "mismatch"
+
+
+def test_by_default_smaller_tiles_stay_together(tmp_path: Path):
+    assert "warp_pipeline_stage" not in written(tmp_path, Choices())
+
+
 @pytest.mark.parametrize("slices, early, other", [("2x1", ("b", "sb"), ("a", "sa")), ("1x2", ("a", "sa"), ("b", "sb"))])
 def test_scales_are_copied_again_with_their_operand(slices: str, early: tuple, other: tuple, tmp_path: Path):
     text = written(tmp_path, REFILLED.replacing(accumulator_slices=slices), wide_spec())

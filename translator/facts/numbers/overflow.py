@@ -56,13 +56,14 @@ class Unbounded(Exception):
 
 
 def conditions_for(
-    ask: Callable[[Function], Question], function: Function, node: ast.AST
+    ask: Callable[[Function], Question], function: Function, node: ast.AST, moved: bool = False
 ) -> frozenset[Condition] | None:
     """What makes sure that `node` is what it would be if nothing overflowed; None where the host cannot.
 
-    ask: the question of which that value is asked, for a function.
+    ask: the question of which that value is asked, for a function. moved: what loops add to variables is bounded too, by how often they
+    go round.
     """
-    walk = _Walk(ask, function, set())
+    walk = _Walk(ask, function, set(), moved=moved)
     try:
         walk.pinned(node)
     except Unbounded:
@@ -115,8 +116,9 @@ class _Walk:
         function: Function,
         conditions: set[Condition],
         beyond: Beyond | None = None,
+        moved: bool = False,
     ):
-        self.ask, self.function, self.conditions, self.beyond = ask, function, conditions, beyond
+        self.ask, self.function, self.conditions, self.beyond, self.moved = ask, function, conditions, beyond, moved
         self.question = ask(function)
         self.seen: set[int] = set()
 
@@ -284,15 +286,50 @@ class _Walk:
             first, by = self.beyond.moves[web.index]
             start, index = self.upper(first), self.index(self.beyond.loop)
             return None if start is None or index is None else plus(start, times(number(by), index))
+        moves = [d for d in web.definitions if d.augmented]
         self.seen.add(web.index)
         try:
-            bounds = [self._definition(d) for d in web.definitions]
+            bounds = [self._definition(d) for d in web.definitions if d not in moves]
+            added = [self._added(web, d) for d in moves]
         finally:
             self.seen.discard(web.index)
         found = bounds[0] if bounds else None
         for bound in bounds[1:]:
             found = most_of_two(found, bound)
+        for bound in added:
+            found = None if found is None or bound is None else plus(found, bound)
         return found
+
+    def _added(self, web: Any, d: Any) -> Bound | None:
+        """The most that a statement `x += c` adds to a variable in all, where `c` is not negative: `c` in each iteration of its loop."""
+        if not self.moved or not isinstance(getattr(d.node, "op", None), ast.Add):
+            return None
+        if self.question.value(d.node.value).exact.lo < 0 or (by := self.pinned(d.node.value)) is None:
+            return None
+        if not d.in_loop:
+            return by
+        loop = d.in_loop[-1]
+        if not isinstance(loop, ast.For) or self.function.webs.goes_on(loop, web):
+            return None
+        often = self._trips(loop)
+        return None if often is None else times(often, by)
+
+    def _trips(self, loop: ast.For) -> Bound | None:
+        """How often a loop goes round at most, whose index begins at no negative number and goes up."""
+        bounds, last = range_of_loop(loop.iter, self.function.fact(getattr(loop.iter, "func", loop.iter))), None
+        if bounds is None:
+            return None
+        low, _, step = bounds
+        least = [
+            0 if low is None else self.question.value(low).exact.lo,
+            1 if step is None else self.question.value(step).exact.lo,
+        ]
+        if least[0] < 0 or least[1] < 1 or (last := self.index(loop)) is None:
+            return None
+        for node in (low, step):
+            if node is not None and not isinstance(self.function.settled(node), ConstFact):
+                self.pinned(node)
+        return plus(quotient(at_least_zero(last), number(least[1])), number(1))
 
     def _definition(self, d: Any) -> Bound | None:
         if isinstance(d.node, ast.arg):
@@ -314,7 +351,7 @@ class _Walk:
         outer, arguments = getattr(self.function, "called", None) or (None, {})
         if outer is None or name not in arguments:
             return None
-        return _Walk(self.ask, outer, self.conditions).pinned(arguments[name])
+        return _Walk(self.ask, outer, self.conditions, moved=self.moved).pinned(arguments[name])
 
     def index(self, loop: ast.For) -> Bound | None:
         bounds = range_of_loop(loop.iter, self.function.fact(getattr(loop.iter, "func", loop.iter)))

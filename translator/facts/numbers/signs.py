@@ -80,8 +80,8 @@ def sign_of(function: Function, node: ast.AST, exactly: bool = False) -> Sign:
     """Whether `node` cannot be negative: as it is; with arguments that are not; where nothing overflows, if the host can check that.
 
     Of the arguments no more are taken to be not negative than it needs. exactly: quotients, remainders and comparisons
-    are checked not to be of numbers that overflowed, where there is no other way; a hash is one that may. Found once per node: each
-    round of writing, and each layout that an address is wanted in, asks again.
+    are checked not to be of numbers that overflowed, where there is no other way; a hash is one that may. So is what loops add to
+    variables. Found once per node: each round of writing, and each layout that an address is wanted in, asks again.
     """
     if (node, exactly) not in function.signs:
         function.signs[node, exactly] = _sign_of(function, node, exactly)
@@ -100,12 +100,12 @@ def _sign_of(function: Function, node: ast.AST, exactly: bool) -> Sign:
     if least is None:
         return NO
     assumed, question = least
-    conditions = conditions_for(question.of, function, node)
+    conditions = conditions_for(question.of, function, node, exactly)
     if conditions is None:
         question = Question(function, _Arguments(function), exactly)
         question.value(node)
         assumed = frozenset(question.used)
-        conditions = conditions_for(question.of, function, node)
+        conditions = conditions_for(question.of, function, node, exactly)
     return NO if conditions is None else Sign(True, assumed, question.by_caller, conditions)
 
 

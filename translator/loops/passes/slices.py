@@ -66,7 +66,7 @@ def plan_slices(
 
     fresh: gives a name that the function does not use.
     """
-    found = [(a, n) for a in plan.atoms for n in ast.walk(a) if _multiplies(facts, n)]
+    found = [(a, n) for a in plan.atoms for n in ast.walk(a) if multiplies(facts, n)]
     if len(found) != 1:
         return None
     statement, dot = found[0]
@@ -106,7 +106,8 @@ def plan_slices(
     return SlicedDot(statement, dot, web, parts, shape, names, operands, scales, made)
 
 
-def _multiplies(facts: FunctionFacts, node: ast.AST) -> bool:
+def multiplies(facts: FunctionFacts, node: ast.AST) -> bool:
+    """Whether `node` is a product, with scales or without."""
     return callees.is_dot(facts, node) or scaled_products.is_scaled_product(facts, node)
 
 

@@ -15,7 +15,8 @@ from gluonize.decide.choices.chosen import Choices
 from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.products import products
-from gluonize.loops.passes.slices import accumulator_of
+from gluonize.facts.products.scaled import is_scaled_product, scaled_product
+from gluonize.loops.passes.slices import accumulator_of, multiplies
 from gluonize.loops.plan.plan import PipelinedLoad, PipelinePlan
 from gluonize.loops.plan.tiles.strided import StridedTile
 from gluonize.loops.planner.planner import plan_loop
@@ -94,20 +95,23 @@ def _loop(facts: FunctionFacts, decided: Decided) -> _Loop | None:
     if any(len(path) > 1 for path in facts.kernel.staging) or not facts.kernel.staging:
         return None
     loops = [n for n in facts.for_loops if facts.taken(n)]
-    dots = [n for s in loops[:1] for n in ast.walk(s) if callees.is_dot(facts, n)]
+    dots = [n for s in loops[:1] for n in ast.walk(s) if multiplies(facts, n)]
     if len(loops) != 1 or len(dots) != 1 or facts.tensor(dots[0]).rank != 2:
         return None
-    made = products.DotPlan(facts, dots[0])
-    warps = _warps(made.result)
+    scaled = is_scaled_product(facts, dots[0])
+    made = scaled_product(facts, dots[0]) if scaled else products.DotPlan(facts, dots[0])
+    warps = _warps(made.result) if made is not None else None
     if warps is None:
         return None
     shape, lanes = facts.tensor(made.node).shape, facts.kernel.target.warp_size
     rows = (max(1, shape[0] // warps[0]), max(1, shape[1] // warps[1]))
-    bits, depth = [bits_of(facts.tensor(x).dtype) for x in (made.a, made.b)], facts.tensor(made.a).shape[1]
-    operands = (rows[0] * depth * bits[0] // (32 * lanes), rows[1] * depth * bits[1] // (32 * lanes))
+    bits = [bits_of(facts.tensor(x).dtype) for x in (made.a, made.b)]
+    depths = facts.tensor(made.a).shape[1], facts.tensor(made.b).shape[0]  # of two elements in a byte, their bytes
+    scales = [_groups(facts, x) for x in made.scales] if scaled else [0, 0]  # each in a register of its own
+    operands = tuple(n * (k * size // 32 + groups) // lanes for n, k, size, groups in zip(rows, depths, bits, scales))
     sums = math.prod(rows) // lanes
     # Before a loop is planned for that: its tiles without padding, of which Triton keeps one in registers where it copies none.
-    tiles = sum(own * depth * size // 8 for own, size in zip(shape, bits))
+    tiles = sum(own * k * size // 8 for own, k, size in zip(shape, depths, bits))
     slots = max(staged.buffers + (staged.copy in ("registers", "held")) for staged in facts.kernel.staging.values())
     if not _alone(facts, sums + sum(operands), tiles * slots):
         return None
@@ -128,6 +132,11 @@ def _loop(facts: FunctionFacts, decided: Decided) -> _Loop | None:
     alone = _alone(facts, sums + sum(operands), slot * plan.schedule.buffers)
     loaded = tiles // (4 * facts.kernel.num_warps * lanes) if any(stored) else 0
     return _Loop(plan, sums, operands, rows, slot, loaded) if alone else None
+
+
+def _groups(facts: FunctionFacts, scale: ast.expr | None) -> int:
+    """How many scales a row of an operand has."""
+    return facts.tensor(scale).shape[1] if scale is not None else 0
 
 
 def _shared(load: PipelinedLoad) -> SharedLayout:

@@ -9,6 +9,8 @@ from gluonize.facts.integers.operations import operation_of
 from gluonize.facts.integers.polynomials import INDEX, OPERATORS, Polynomial, add, fixed, moving, operated, quotient
 from gluonize.facts.loops.loop_range import every_iteration, is_index, loop_bounds, varies
 from gluonize.facts.numbers.signs import Signs
+from gluonize.facts.numbers.taken import never_reached
+from gluonize.facts.numbers.values import Question
 from gluonize.facts.obligations import Obligation
 from gluonize.facts.syntax import index_parts, is_new_axis, is_whole_axis, less_than, unparsed
 from gluonize.facts.variables.same_value import value_key
@@ -39,6 +41,7 @@ class AddressReader:
         # By dimension: (start, M) of `(start + arange) % M`.
         self.wrapped: dict[int, tuple[Polynomial, Polynomial]] = {}
         self.rows: dict[int, ast.expr] = {}  # by dimension: what is wrapped there
+        self._numbers: dict[ast.expr, int | None] = {}
         loops = [n for n in facts.nodes if isinstance(n, (ast.For, ast.While))]
         self.around = {n for n in loops if any(inner is loop for inner in ast.walk(n))}
 
@@ -72,14 +75,33 @@ class AddressReader:
                 base, address = self.pointer(first, axes)
                 return base, add(address, by, 1)
             if isinstance(fact, TensorFact) and fact.shape:
-                value = self.facts.webs.value_of(node)
-                if value is not None:
-                    return self.pointer(value, axes)
+                if (found := self._stands_for(node)) is not None:
+                    value, by = found
+                    base, address = self.pointer(value, axes)
+                    return base, add(address, by, 1)
             elif varies(self.facts, self.loop, node) and (value := self.facts.webs.value_of(node)) is not None:
                 return self.pointer(value, axes)
         if not isinstance(fact, TensorFact) or fact.shape or not fact.is_pointer or varies(self.facts, self.loop, node):
             raise NotATile("its address is not a base and offsets")
         return node, {}
+
+    def _stands_for(self, node: ast.Name) -> tuple[ast.expr, Polynomial] | None:
+        """(expression, what statements `x += c` before here added to it) of a name that has one value here, whatever branches
+        that are never taken would make of it."""
+        definitions = [d for d in self.facts.webs.reaching.get(node, []) if not never_reached(self.facts, d.node)]
+        if len(definitions) != 1:
+            return None
+        (found,) = definitions
+        if not found.augmented:
+            plain = isinstance(found.node, (ast.Assign, ast.AnnAssign)) and found.value is not None
+            return (found.value, {}) if plain else None
+        by, before = self._added(found.node, found.name), self._stands_for(found.node.target)
+        if by is None or before is None or varies(self.facts, self.loop, by):
+            return None
+        # It is added on its own, in 64 bits, to a pointer that has been moved: as a number of its own type, it may have wrapped around.
+        self.wide = True
+        moved = self._atom(by) if isinstance(self.facts.fact(by), TensorFact) else self.affine(by, ())
+        return before[0], add(before[1], moved, 1)
 
     def _unmoved(self, node: ast.Name) -> ast.expr:
         """The name of a scalar pointer, which the loop starts with."""
@@ -191,18 +213,28 @@ class AddressReader:
         return self._atom(node)
 
     def numeric(self, polynomial: Polynomial) -> Polynomial:
-        """`polynomial` with the values of its compile-time constants."""
+        """`polynomial` with the values of its compile-time constants, and of variables that are one number."""
         out: Polynomial = {}
         for monomial, coefficient in polynomial.items():
             left = []
             for atom in monomial:
-                fact = self.facts.fact(self.names[atom]) if atom in self.names else None
-                if isinstance(fact, ConstFact):
-                    coefficient *= fact.value
-                else:
+                number = self._number(self.names[atom]) if atom in self.names else None
+                if number is None:
                     left.append(atom)
+                else:
+                    coefficient *= number
             out = add(out, {tuple(left): coefficient}, 1)
         return {m: c for m, c in out.items() if c}
+
+    def _number(self, node: ast.expr) -> int | None:
+        """The one number that an integer is: `stride = stride_in` of a `stride_in` that is a compile-time constant."""
+        fact = self.facts.fact(node)
+        if isinstance(fact, ConstFact):
+            return fact.value
+        if node not in self._numbers:
+            found = Question(self.facts).value(node).range if isinstance(fact, TensorFact) and not fact.shape else None
+            self._numbers[node] = found.lo if found is not None and found.lo == found.hi else None
+        return self._numbers[node]
 
     def _scalar(self, node: ast.expr) -> Polynomial:
         if isinstance(node, ast.Name):

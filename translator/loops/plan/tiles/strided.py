@@ -23,7 +23,7 @@ from gluonize.facts.obligations import Obligation
 from gluonize.loops.plan.tiles.address_reader import AddressReader
 from gluonize.loops.plan.tiles.terms import NotATile, strides_of, times
 from gluonize.loops.plan.tiles.wrapped_rows import reaches_only_masked
-from gluonize.trace.front.trace import TensorFact
+from gluonize.trace.front.trace import ConstFact, TensorFact
 from gluonize.trace.model.elements import bits_of
 from gluonize.trace.model.shared_layouts import Padded, Swizzled, partitioned
 from gluonize.write.accesses.addresses import is_bare_parameter, root_parameter, wide_scalar
@@ -123,6 +123,8 @@ def strided_tile(
     contiguous = [d for d, s in enumerate(strides) if reader.numeric(s) == ONE]
     if not contiguous:
         raise NotATile("no dimension is known to be contiguous")
+    if not all(isinstance(facts.fact(reader.names[atom]), ConstFact) for m in strides[contiguous[-1]] for atom in m):
+        strides[contiguous[-1]] = ONE  # a descriptor asks for a compile-time constant
     if any(not reader.numeric(s) or d not in reader.extents for d, s in enumerate(strides)):
         raise NotATile("a dimension repeats what it reads")
     box = _Box(facts, reader, strides, rest)

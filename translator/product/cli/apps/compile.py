@@ -60,6 +60,15 @@ def parity(
     check: Annotated[
         bool, typer.Option("--check", help="Exit with status 1 when the translation is worse than Triton's compile.")
     ] = False,
+    gate: Annotated[
+        Optional[float],
+        typer.Option(
+            "--gate",
+            metavar="RATIO",
+            min=0.0,
+            help="Exit with status 1 when the hottest loop is predicted to take more than RATIO times the clocks of Triton's.",
+        ),
+    ] = None,
     jobs: Jobs = 0,
     timeout: Timeout = 60.0,
     import_hosts: Import = False,
@@ -75,7 +84,7 @@ def parity(
     options = CompileOptions(
         given_targets(target), launches, tuple(kernel or ()), json, jobs, timeout, import_hosts, cached, cluster
     )
-    return run_parity(source, out, check, options, context.obj)
+    return run_parity(source, out, check, options, context.obj, gate)
 
 
 def cycles(

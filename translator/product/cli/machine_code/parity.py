@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.judge.cycles.clocks import GATE, Clocks, clocks_of
 from gluonize.judge.lower.compile import Lowered
 from gluonize.judge.lower.parity import Parity
 from gluonize.product.cli.console import Verbosity, rich_console
@@ -18,12 +19,15 @@ from gluonize.product.cli.machine_code.jobs import (
 from gluonize.product.cluster.open_pool import open_pool
 
 
-def run_parity(source: str, out: str, check: bool, options: CompileOptions, verbosity: Verbosity) -> int:
-    """Compare every launch on every target; 1 when one side does not compile, or with `check` on a regression."""
+def run_parity(
+    source: str, out: str, check: bool, options: CompileOptions, verbosity: Verbosity, gate: float | None = None
+) -> int:
+    """Compare every launch on every target; 1 when one side does not compile, with `check` on a regression, or where the hottest loop is
+    predicted to take more than `gate` times the clocks of Triton's."""
     inputs = read_inputs(options, source, out)
     console = rich_console(verbosity)
     shown = not verbosity.quiet and options.json != "-"
-    results, found = [], []
+    results, found, slower = [], [], False
     with open_pool(options.jobs, options.timeout, options.cache, options.cluster) as pool:
         for job in start_jobs(pool, inputs, options, job=LOWER_AND_WALK):
             entry = job.entry("compared")
@@ -35,10 +39,12 @@ def run_parity(source: str, out: str, check: bool, options: CompileOptions, verb
             entry["parity"] = None
             if gluon and triton:
                 compared = Parity(job.spec.id, job.target, gluon.metrics, triton.metrics)
-                entry["parity"] = compared.as_json()
+                clocks = clocks_of(gluon.cycles, triton.cycles)
+                entry["parity"] = compared.as_json() | ({"clocks": round(clocks.ratio, 4)} if clocks else {})
                 found.append(compared)
+                slower |= bool(clocks and gate and clocks.above(gate))
                 if shown:
-                    _show(compared, gluon, triton, console)
+                    _show(compared, gluon, triton, console, clocks, gate)
             if problems:
                 fail(entry, problems)
             results.append(entry)
@@ -47,7 +53,7 @@ def run_parity(source: str, out: str, check: bool, options: CompileOptions, verb
 
         console.print(parity_summary(found))
     regressed = check and any(compared.regressions() for compared in found)
-    return finish(options, results, failed=regressed or any(entry["status"] == "failed" for entry in results))
+    return finish(options, results, failed=regressed or slower or any(entry["status"] == "failed" for entry in results))
 
 
 def _both(job: CompileJob) -> tuple[Lowered | None, Lowered | None, tuple[Diagnostic, ...]]:
@@ -65,14 +71,18 @@ def _both(job: CompileJob) -> tuple[Lowered | None, Lowered | None, tuple[Diagno
     return gluon, triton, tuple(filter(None, [*problems, overflow]))
 
 
-def _show(parity: Parity, gluon: Lowered, triton: Lowered, console) -> None:
+def _show(parity: Parity, gluon: Lowered, triton: Lowered, console, clocks: Clocks | None, gate: float | None) -> None:
     from gluonize.judge.cycles.text import table_of_loops
     from gluonize.judge.lower.parity_table import parity_table
 
+    if clocks is not None:  # first, as it decides
+        style = "yellow" if clocks.above(gate or GATE) else "green" if clocks.ratio <= 1 else None
+        console.print(f"{parity.kernel} on {parity.target}: {clocks.line()}", style=style)
     console.print(parity_table(parity))
     console.print(table_of_loops("predicted clocks of one iteration of a workgroup", gluon.cycles, triton.cycles))
     if parity.note:
         console.print(f"  {parity.note}")
-    for regression in parity.regressions():
+    above = clocks.above(gate or GATE) if clocks is not None else ""
+    for regression in filter(None, (above, *parity.regressions())):
         console.print(f"  worse than Triton: {regression}", style="yellow")
     console.print()

@@ -1,0 +1,52 @@
+"""Predicted clocks of a translation beside Triton's: what is compared, and when it is too much."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from test_cycles_estimate import LOOP, assembly
+
+from gluonize.judge.cycles.analysis import analyze
+from gluonize.judge.cycles.clocks import clocks_of
+from gluonize.product.cli.edge import run
+
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
+PRODUCT = "v_mfma_f32_16x16x32_f16 v[8:11], v[4:7], v[4:7], v[8:11]\n"
+
+
+def walked(text: str):
+    return analyze(assembly(text), "gfx950", 4)
+
+
+def test_clocks_are_for_the_same_matrix_work():
+    plain = walked(LOOP)
+    assert clocks_of(plain, plain).ratio == 1 and not clocks_of(plain, plain).above(1.0)
+    unrolled = clocks_of(walked(LOOP.replace(PRODUCT, PRODUCT * 2)), plain)
+    assert unrolled.ours.cycles > plain.hot.cycles and unrolled.ratio < 1.05
+    slow = clocks_of(walked(LOOP.replace(PRODUCT, PRODUCT + "v_exp_f32 v9, v10\n" * 20)), plain)
+    assert slow.ratio > 2 and slow.above(1.05).startswith("hottest loop is predicted to take ") and not slow.above(1000)
+    cluster = clocks_of(replace(plain, ctas=2), plain)
+    assert cluster.ratio == 0.5
+
+
+def test_loops_without_products_are_not_compared():
+    assert clocks_of(walked(LOOP.replace(PRODUCT, "v_exp_f32 v9, v10\n")), walked(LOOP)) is None
+    assert clocks_of(walked(LOOP), None) is None
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("gate, status", [("100", 0), ("0.01", 1)])
+def test_the_gate_decides_the_exit_status(gate: str, status: int, tmp_path: Path, capfd):
+    matmul = FIXTURES / "matmul"
+    launches = json.loads((matmul / "launches.json").read_text())["launches"]
+    (tmp_path / "l.json").write_text(json.dumps(launches[:1]))
+    files = [str(matmul / "kernel.py"), str(matmul / "golden" / "gfx950.py")]
+    words = ["parity", *files, "-t", "gfx950", "-l", str(tmp_path / "l.json"), "--json", str(tmp_path / "r.json")]
+    assert run([*words, "--gate", gate, "-j", "1"]) == status
+    (found,) = json.loads((tmp_path / "r.json").read_text())["results"]
+    assert 0.01 < found["parity"]["clocks"] < 100
+    first = capfd.readouterr().out.splitlines()[0]
+    assert "the predicted clocks of Triton in the hottest loop" in first

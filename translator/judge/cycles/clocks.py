@@ -1,0 +1,46 @@
+"""What a translation costs in predicted clocks, beside Triton's own compile: the number that decides before counts of instructions do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gluonize.judge.cycles.prediction import KernelCycles, LoopCycles
+
+# Above this a translation is called slower: the model orders loops that are further apart than that (`bench/results/cycles.md`).
+GATE = 1.05
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """The hottest loops of both sides. ratio: predicted clocks of a compute unit for the same matrix work, translation / Triton."""
+
+    ratio: float
+    ours: LoopCycles
+    theirs: LoopCycles
+
+    def line(self) -> str:
+        """In words, for people."""
+        sides = (f"{loop.cycles:.0f} clk an iteration, matrix cores busy {loop.efficiency:.1%}" for loop in self.both)
+        return f"{self.ratio:.2f}x the predicted clocks of Triton in the hottest loop: " + "; Triton ".join(sides)
+
+    @property
+    def both(self) -> tuple[LoopCycles, LoopCycles]:
+        return self.ours, self.theirs
+
+    def above(self, gate: float) -> str:
+        """What is wrong where the ratio exceeds `gate`; "" where it does not."""
+        lost = next(iter(self.ours.causes), "")
+        why = f", most of it lost to {lost}" if lost else ""
+        return f"hottest loop is predicted to take {self.ratio:.2f}x the clocks{why}" if self.ratio > gate else ""
+
+
+def clocks_of(ours: KernelCycles | None, theirs: KernelCycles | None) -> Clocks | None:
+    """None where not both have a loop with products: iterations of other loops need not be of the same work."""
+    mine, other = (side.hot if side is not None else None for side in (ours, theirs))
+    if mine is None or other is None or not mine.work or not other.work:
+        return None
+    cost, limit = (loop.per_workgroup / (loop.work * side.ctas) for loop, side in ((mine, ours), (other, theirs)))
+    return Clocks(cost / limit, mine, other)
+
+
+__all__ = ["GATE", "Clocks", "clocks_of"]
