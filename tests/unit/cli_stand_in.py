@@ -53,7 +53,7 @@ def _one(spec, request):
     return LaunchOutcome(spec, "translated", choices=("x: one row of four",), assumptions=("n * 4 < 2**31",))
 
 
-def validate_mismatch(source, output, spec, target, search_path, import_hosts):
+def validate_mismatch(source, output, spec, target, search_path, import_hosts, **how):
     with open(output) as file:
         line = next(number for number, text in enumerate(file, 1) if "buffer_store" in text)
     reason = f"y_ptr: 3 of 8 elements differ, stored at {output}:{line}:5"
