@@ -461,3 +461,24 @@ def run(x):
         (spec.constexprs["BLOCK"], spec.options["num_warps"]) for spec in derived(written(tmp_path, text)).launches
     }
     assert launches == {(128, 2), (256, 2), (512, 8)}
+
+
+def test_how_often_a_loop_is_unrolled_is_no_size_that_host_code_makes_up(tmp_path):
+    text = """
+@triton.jit
+def k(x, y, n, LEVELS: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    at = i
+    for _ in tl.static_range(LEVELS):
+        at = tl.load(x + at, mask=i < n, other=0)
+    tl.store(y + i, at, mask=i < n)
+
+
+def run(x, levels: int, block: int):
+    k[(1,)](x, torch.empty_like(x), x.numel(), LEVELS=levels, BLOCK=block)
+"""
+    found = derived(written(tmp_path, text))
+    # Nobody calls it: a size is made up for the tile, a few turns for the loop.
+    assert [spec.constexprs["LEVELS"] for spec in found.launches] == [4]
+    told = text + "\nif __name__ == '__main__':\n    run(torch.ones(64, dtype=torch.int32), 7, 64)\n"
+    assert {spec.constexprs["LEVELS"] for spec in derived(written(tmp_path, told)).launches} == {7}

@@ -22,8 +22,8 @@ from gluonize.read.launches.derive.host.model import (
 from gluonize.read.launches.derive.host.parameters import none_by_default
 from gluonize.read.launches.derive.host.run import HostRun, HostState
 from gluonize.read.launches.derive.host.sites import Site
-from gluonize.read.launches.derive.kernel.element_types import copied_from
-from gluonize.read.launches.derive.kernel.roles import is_pointer
+from gluonize.read.launches.derive.kernel.element_types import Element, copied_from, element_of
+from gluonize.read.launches.derive.kernel.roles import is_pointer, size_role
 from gluonize.read.launches.derive.proposal.described_tensors import described, with_sizes
 from gluonize.read.launches.derive.proposal.guess import Guess, Proposal, has_form
 from gluonize.read.launches.derive.proposal.known_values import known_values
@@ -162,6 +162,8 @@ class Proposer:
         if confidence != "read" and isinstance(value, (Model, int)) and self.is_made_up(name):
             if param.is_constexpr and (compared := constant_by_comparison(name, self.evidence)) is not None:
                 return compared
+            if param.is_constexpr and self.is_any_count(name, value):
+                return constant_by_use(name, self.evidence)
             if param.is_constexpr:
                 why, confidence = f"made-up size: {why}", "name"
             elif value == 1 or isinstance(value, Model) and value.number == 1:
@@ -183,6 +185,13 @@ class Proposer:
         if param.is_constexpr or value is None:
             return Guess.constant(value, why, confidence)
         return _scalar(value, why, confidence) if isinstance(value, (bool, int, float)) else None
+
+    def is_any_count(self, name: str, value: Any) -> bool:
+        """Whether a number that host code is given, and of which nothing is known, not by its name either, is how often a loop is unrolled:
+        as many times as a size is large would take minutes, in Triton too."""
+        use = self.evidence.uses.arguments[name]
+        open_number = isinstance(value, Model) and size_role(value.name) is None and size_role(name) is None
+        return open_number and use.any("static") and not use.any("tile")
 
     def modelled(self, name: str, param: Any, value: Model, why: str, confidence: str) -> Guess | None:
         if param.is_constexpr:
