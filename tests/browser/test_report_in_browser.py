@@ -14,7 +14,8 @@ from gluonize.product.cli.edge import run
 
 ROOT = Path(__file__).resolve().parents[2]
 needs_browser = pytest.mark.skipif(
-    chromium.find() is None, reason=f"no browser: none of {', '.join(chromium.NAMES)} is on PATH (apt-get install chromium)"
+    chromium.find() is None,
+    reason=f"no browser: none of {', '.join(chromium.NAMES)} is on PATH (apt-get install chromium)",
 )
 pytestmark = needs_browser
 FIXTURES = {"matmul": "gfx950", "flash_attention": "gfx950"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import os
 import signal
@@ -21,9 +22,18 @@ QUICK_S = 1.0  # for an answer that is there; generous, other tests run beside
 
 
 class Editor:
-    """A started server and what it sent. seconds: how long each request took, the newest last; first: what its process runs first."""
+    """A started server and what it sent. seconds: how long each request took, the newest last; first: what its process runs first.
+    progress: whether it can show that; told: kinds of progress, in order; documents: files that it was asked to show, with lines;
+    messages: what the user was told."""
 
-    def __init__(self, folder: Path, *arguments: str, options: dict | None = None, first: str = "import sys"):
+    def __init__(
+        self,
+        folder: Path,
+        *arguments: str,
+        options: dict | None = None,
+        first: str = "import sys",
+        progress: bool = False,
+    ):
         self.folder = folder
         self.loop = asyncio.new_event_loop()
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
@@ -35,6 +45,18 @@ class Editor:
         self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(lambda params: self._published(params))
         for name in (types.WORKSPACE_INLAY_HINT_REFRESH, types.WORKSPACE_CODE_LENS_REFRESH):
             self.client.feature(name)(lambda *_: self._refreshed())
+        self.told: list[str] = []
+        self.documents: list[tuple[str, int]] = []
+        self.messages: list[str] = []
+        self.client.feature(types.WINDOW_WORK_DONE_PROGRESS_CREATE)(lambda *_: None)
+        self.client.feature(types.PROGRESS)(lambda params: self.told.append(_kind(params.value)))
+        self.client.feature(types.WINDOW_SHOW_MESSAGE)(lambda params: self.messages.append(params.message))
+
+        @self.client.feature(types.WINDOW_SHOW_DOCUMENT)
+        def shown(params: types.ShowDocumentParams) -> types.ShowDocumentResult:
+            self.documents.append((params.uri.rpartition("/")[2], params.selection.start.line + 1))
+            return types.ShowDocumentResult(True)
+
         start = f"{first}\nimport sys; from gluonize.product.cli import main; sys.exit(main())"
         self.call(self.client.start_io(sys.executable, "-X", "faulthandler", "-c", start, "lsp", *arguments))
         self.process: asyncio.subprocess.Process = self.client._server
@@ -44,7 +66,8 @@ class Editor:
             workspace=types.WorkspaceClientCapabilities(
                 inlay_hint=types.InlayHintWorkspaceClientCapabilities(refresh_support=True),
                 code_lens=types.CodeLensWorkspaceClientCapabilities(refresh_support=True),
-            )
+            ),
+            window=types.WindowClientCapabilities(work_done_progress=progress),
         )
         given = types.InitializeParams(refresh, root_uri=folder.as_uri(), initialization_options=options)
         self.server = self.call(self.client.initialize_async(given))
@@ -149,11 +172,28 @@ class Editor:
         found = self.call(self.client.text_document_inlay_hint_async(params))
         return {(hint.position.line + 1, hint.position.character): hint.label for hint in found}
 
+    def actions(self, name: str, line: int) -> dict[str, dict]:
+        """Title -> command, on a line from 1 with all findings of the file."""
+        at = types.Range(types.Position(line - 1, 0), types.Position(line - 1, 0))
+        context = types.CodeActionContext(self.findings.get(self.uri(name), []))
+        params = types.CodeActionParams(types.TextDocumentIdentifier(self.uri(name)), at, context)
+        found = self.call(self.client.text_document_code_action_async(params))
+        # lsprotocol takes an action for a command, whose name is then the text of the action's.
+        return {x.title: ast.literal_eval(x.command) if isinstance(x.command, str) else vars(x.command) for x in found}
+
+    def do(self, command: dict) -> None:
+        params = types.ExecuteCommandParams(command["command"], command["arguments"])
+        self.call(self.client.workspace_execute_command_async(params))
+
     def lenses(self, name: str) -> list[tuple[int, str]]:
         """(line from 1, text)."""
         params = types.CodeLensParams(types.TextDocumentIdentifier(self.uri(name)))
         found = self.call(self.client.text_document_code_lens_async(params))
         return [(lens.range.start.line + 1, lens.command.title) for lens in found]
+
+
+def _kind(value: Any) -> str:
+    return value["kind"] if isinstance(value, dict) else value.kind
 
 
 def until(ask: Callable[[], Any], enough: Callable[[Any], bool]) -> Any:

@@ -41,14 +41,18 @@ LAYOUTS = {
 # fixture -> (line of the source, variable) -> hint
 HINTS = {
     "matmul": {
-        (24, "offs_am"): ": gl.SliceLayout(1, a_load)",
-        (26, "offs_k"): ": gl.SliceLayout(0, a_load) | gl.SliceLayout(1, b_load)",
-        (30, "acc"): ": mma",
-        (33, "a"): ": a_operand",
-        (43, "c_mask"): ": c_store",
+        (24, "offs_am"): ": int32[128] slice 1 of a_load",
+        (26, "offs_k"): ": int32[64] slice 0 of a_load | slice 1 of b_load",
+        (30, "acc"): ": fp32[128x128] mma (mfma 32x32x16)",
+        (33, "a"): ": fp16/bf16[128x64] a_operand (operand 0 of mfma 32x32x16)",
+        (43, "c_mask"): ": int1[128x128] c_store (distributed linear)",
     },
-    "softmax": {(16, "col_offsets"): ": layout"},
-    "flash_attention": {(20, "k"): ": k_operand", (28, "m_ij"): ": gl.SliceLayout(1, mma)", (57, "q_ptrs"): ": q_load"},
+    "softmax": {(16, "col_offsets"): ": int32[1024] layout (blocked 4)"},
+    "flash_attention": {
+        (20, "k"): ": fp16[64x64] k_operand (operand 1 of mfma 32x32x16)",
+        (28, "m_ij"): ": fp32[128] slice 1 of mma",
+        (57, "q_ptrs"): ": int32[128x64] q_load (blocked 1x8)",
+    },
 }
 
 

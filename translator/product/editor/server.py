@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import sys
+import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +17,10 @@ from pygls.lsp.server import LanguageServer
 
 from gluonize import __version__
 from gluonize.product.editor import source_places
-from gluonize.product.editor.session import Session
+from gluonize.product.editor.made import Made
+from gluonize.product.editor.session import Session, refusal_of
 from gluonize.product.editor.settings import Settings
+from gluonize.product.editor.shown.actions import CORRECT, OPEN, TRANSLATE, actions, command_line, guesses_file
 from gluonize.product.editor.shown.findings import by_file
 from gluonize.product.editor.shown.hints import hints
 from gluonize.product.editor.shown.hover import hover
@@ -35,6 +40,7 @@ class Server(LanguageServer):
         self.settings = settings
         self.session: Session | None = None
         self.published: set[str] = set()
+        self.progresses = 0
         self.uris: dict[str, str] = {}  # path -> what the editor calls it
 
     def start(self, params: types.InitializeParams) -> None:
@@ -43,7 +49,9 @@ class Server(LanguageServer):
         os.chdir(folder)  # where configurations, git and the cache look from, as on the command line
         settings = _with_options(self.settings, params.initialization_options)
         work = Work(ContentCache.of_user(settings.cache), settings.jobs, settings.timeout)
-        self.session = Session(work, folder, settings, self.refresh, self.publish)
+        can = params.capabilities.window
+        quiet = bool(can and can.work_done_progress)
+        self.session = Session(work, folder, settings, self.refresh, self.publish, self.busy, quiet)
 
     def refresh(self) -> None:
         """Ask the editor to ask again, if it can be asked."""
@@ -53,10 +61,25 @@ class Server(LanguageServer):
         if can and can.code_lens and can.code_lens.refresh_support:
             self.workspace_code_lens_refresh(None)
 
+    def busy(self, begins: bool) -> None:
+        """One progress for all that is computed, where the editor can show it."""
+        if self.session is None or not self.session.quiet:
+            return
+        if begins:
+            self.progresses += 1
+            token = self.progress_token()
+            begin = types.WorkDoneProgressBegin(title="gluonize", message="translating and checking")
+            self.work_done_progress.create(token, lambda _: self.work_done_progress.begin(token, begin))
+        else:
+            self.work_done_progress.end(self.progress_token(), types.WorkDoneProgressEnd())
+
+    def progress_token(self) -> str:
+        return f"gluonize-{self.progresses}"
+
     def publish(self) -> None:
         """What checks say of every file, nothing of those of which they say nothing any more."""
         assert self.session is not None
-        found = by_file(self.session.made.values())
+        found = by_file(self.session.made.values(), self.session.broken)
         for path in sorted(self.published | found.keys()):
             said = types.PublishDiagnosticsParams(self.uri_of(path), found.get(path, []))
             self.text_document_publish_diagnostics(said)
@@ -115,6 +138,7 @@ def make_server(settings: Settings) -> Server:
     _follow_documents(server)
     _answer_places(server)
     _answer_files(server)
+    _offer_actions(server)
     return server
 
 
@@ -215,6 +239,63 @@ def _answer_files(server: Server) -> None:
             return []
         # A command without a name is text that nothing happens on.
         return [types.CodeLens(_row(line), types.Command(text, "")) for line, text in lenses(*found)]
+
+
+def _offer_actions(server: Server) -> None:
+    kinds = types.CodeActionOptions([types.CodeActionKind.QuickFix, types.CodeActionKind.Source])
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, kinds)
+    def code_actions(params: types.CodeActionParams) -> list[types.CodeAction]:
+        if (found := server.at(params.text_document.uri)) is None:
+            return []
+        ours = [d for d in params.context.diagnostics if d.source == "gluonize"]
+        out = []
+        for action in actions(*found, params.range.start.line + 1):
+            mends = action.mends and bool(ours)
+            kind = types.CodeActionKind.QuickFix if mends else types.CodeActionKind.Source
+            command = types.Command(action.title, action.command, arguments=list(action.arguments))
+            out.append(
+                types.CodeAction(
+                    action.title,
+                    kind=kind,
+                    diagnostics=ours if mends else None,
+                    is_preferred=mends or None,
+                    command=command,
+                )
+            )
+        return out
+
+    def started(command: str, output: str, then: Callable[[Made], None]) -> None:
+        session = server.session
+        if session is None or (made := session.made.get(output)) is None:
+            return
+        folder = tempfile.mkdtemp(prefix="gluonize-")
+
+        def done(answer: Any) -> None:
+            shutil.rmtree(folder, ignore_errors=True)
+            status, said = (1, refusal_of(answer)) if isinstance(answer, Exception) else answer
+            kind = types.MessageType.Error if status else types.MessageType.Info
+            server.window_show_message(types.ShowMessageParams(kind, f"gluonize: {said or os.path.basename(output)}"))
+            if not status:
+                then(made)
+
+        session.run(made, command_line(made, command, os.path.join(folder, "scratch.py")), done)
+
+    def show(path: str, line: int) -> None:
+        place = types.ShowDocumentParams(server.uri_of(path), take_focus=True, selection=_row(line))
+        server.window_show_document(place)
+
+    @server.command(TRANSLATE)
+    def translate(output: str) -> None:
+        started(TRANSLATE, output, lambda made: None)
+
+    @server.command(CORRECT)
+    def correct(output: str) -> None:
+        started(CORRECT, output, lambda made: show(guesses_file(made), 1))
+
+    @server.command(OPEN)
+    def open_file(path: str, line: int) -> None:
+        show(path, line)
 
 
 def _row(line: int) -> types.Range:

@@ -22,8 +22,11 @@ from gluonize.product.editor.settings import Settings
 from gluonize.product.editor.work import Overtaken, Work, unmoved
 from gluonize.product.project.digests import file_digest
 from gluonize.product.project.files.planned import ProjectFile
+from gluonize.product.review.annotations import Annotation, errors
+from gluonize.read.files.modules import parse_file
 
 PATIENCE = 0.05  # seconds that a question waits for what is being computed
+MOMENT = 0.3  # seconds that something may take without a word
 
 
 @dataclass
@@ -36,9 +39,20 @@ class Document:
 
 
 class Session:
-    """The state of one editor. folder: where generated files are looked for. news: called when more is known of a file; told: when its findings changed."""
+    """The state of one editor. folder: where generated files are looked for. news: called when more is known of a file; told: when its findings changed;
+    busy: when something begins to be computed that takes longer than a moment, and when nothing is left. quiet: whether `busy` shows that.
+    """
 
-    def __init__(self, work: Work, folder: str, settings: Settings, news: Callable[[], None], told: Callable[[], None]):
+    def __init__(
+        self,
+        work: Work,
+        folder: str,
+        settings: Settings,
+        news: Callable[[], None],
+        told: Callable[[], None],
+        busy: Callable[[bool], None] = lambda begins: None,
+        quiet: bool = False,
+    ):
         self.work, self.folder, self.settings = work, folder, settings
         self.told = told
         self.news = Gathered(news)
@@ -46,6 +60,9 @@ class Session:
         self.documents: dict[str, Document] = {}
         self.made: dict[str, Made] = {}
         self.pending: set[Future] = set()
+        self.slow: set[Future] = set()  # of these, what is worth a word
+        self.quiet, self.busy, self.shown = quiet, busy, False
+        self.broken: dict[str, list[Annotation]] = {}  # path -> why its text cannot be read, seen at once
 
     def opened(self, path: str, text: str) -> None:
         self.documents[path] = Document(path, text)
@@ -55,8 +72,25 @@ class Session:
         """Look again at what has to do with an open file: it, or something that it is made from, may be another."""
         if (document := self.documents.get(path)) is None:
             return
+        self._then(self.work.threads["texts"].submit(unreadable, path), partial(self._readable, document))
         future = self.work.threads["files"].submit(self._look, path)
         self._then(future, partial(self._found, document))
+
+    def _readable(self, document: Document, answer: Any) -> None:
+        """A mistake in the text itself is told before anything is asked that takes longer."""
+        found = [] if isinstance(answer, Exception) else answer
+        if self.documents.get(document.path) is document and self.broken.get(document.path, []) != found:
+            self.broken[document.path] = found
+            self.told()
+
+    def run(self, made: Made, arguments: list[str], take: Callable[[Any], None]) -> None:
+        """Have `gluonize` do something about a generated file; then look at the files again."""
+
+        def done(answer: Any) -> None:
+            self.disk_changed()
+            take(answer)
+
+        self._then(self.work.threads["commands"].submit(self.work.command, arguments), done, slow=True)
 
     def changed(self, path: str, text: str) -> None:
         """The text of an open file is another one; it may be half typed."""
@@ -70,6 +104,7 @@ class Session:
     def closed(self, path: str) -> None:
         """Forget a file, and the generated files that no other open file is about."""
         self.documents.pop(path, None)
+        self.broken.pop(path, None)
         used = {made.output for document in self.documents for made in self.of(document)}
         for output in self.made.keys() - used:
             del self.made[output]
@@ -212,12 +247,15 @@ class Session:
             elif expected == (made.stamp if explain else made.checked):
                 take(made, answer)
 
-        where = "explain" if explain else "checks"
-        self._then(self.work.ask(key, where, unmoved, now, expected, function, *arguments), arrived)
+        where = {"explain": "explain", "state": "states"}.get(kind, "checks")
+        self._then(self.work.ask(key, where, unmoved, now, expected, function, *arguments), arrived, slow=True)
 
-    def _then(self, future: Future, take: Callable[[Any], None]) -> None:
-        """Hand the answer, or what it was refused with, to `take` on this thread."""
+    def _then(self, future: Future, take: Callable[[Any], None], slow: bool = False) -> None:
+        """Hand the answer, or what it was refused with, to `take` on this thread. slow: it is worth a word while it lasts."""
         self.pending.add(future)
+        if slow and not future.done():
+            self.slow.add(future)
+            self.loop.call_later(MOMENT, self._progress)
 
         def arrived(done: Future) -> None:
             if not self.loop.is_closed():
@@ -227,8 +265,10 @@ class Session:
 
     def _take(self, done: Future, take: Callable[[Any], None]) -> None:
         self.pending.discard(done)
+        self.slow.discard(done)
         if self.work.closed:
             return
+        self.loop.call_later(MOMENT, self._progress)  # what follows from the answer may be asked at once
         try:
             answer = done.result()
         except CancelledError:
@@ -236,6 +276,12 @@ class Session:
         except (TranslationError, InternalError, OSError, Overtaken) as error:
             answer = error
         take(answer)
+
+    def _progress(self) -> None:
+        """Say once that something is computed, until nothing is."""
+        if self.shown != bool(self.slow) and not self.work.closed:
+            self.shown = bool(self.slow)
+            self.busy(self.shown)
 
 
 class Gathered:
@@ -259,6 +305,17 @@ def refusal_of(answer: Any) -> str:
     if isinstance(answer, TranslationError):
         return "; ".join(dict.fromkeys(d.message for d in answer.diagnostics))
     return str(answer).splitlines()[0] if isinstance(answer, Exception) else ""
+
+
+def unreadable(path: str) -> list[Annotation]:
+    """Why a source cannot be read; nothing where it can."""
+    if not path.endswith(".py"):
+        return []
+    try:
+        parse_file(path)
+    except TranslationError as error:
+        return errors(error.diagnostics)
+    return []
 
 
 def _as_saved(path: str) -> str:

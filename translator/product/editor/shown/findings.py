@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from lsprotocol import types
 
@@ -19,12 +19,14 @@ _SEVERITY = {
 _MILD = {"generated-edited": types.DiagnosticSeverity.Information, "not-validated": types.DiagnosticSeverity.Warning}
 
 
-def by_file(made: Iterable[Made]) -> dict[str, list[types.Diagnostic]]:
-    """Path -> what the checks of all of these generated files say of that file, each once."""
+def by_file(made: Iterable[Made], broken: Mapping[str, Sequence[Annotation]] = {}) -> dict[str, list[types.Diagnostic]]:
+    """Path -> what the checks of all of these generated files say of that file, each once. broken: files whose own text cannot be read."""
     out: dict[str, list[types.Diagnostic]] = {}
-    for one in made:
-        for annotation in dict.fromkeys([*one.findings, *one.validated]):
-            path = os.path.realpath(annotation.found.file or one.output)
+    every = [(path, found) for path, found in broken.items()]
+    every += [(one.output, [*one.findings, *one.validated]) for one in made]
+    for home, found_there in every:
+        for annotation in dict.fromkeys(found_there):
+            path = os.path.realpath(annotation.found.file or home)
             found = _diagnostic(annotation, path)
             if found not in out.setdefault(path, []):
                 out[path].append(found)

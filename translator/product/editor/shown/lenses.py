@@ -23,6 +23,8 @@ def lenses(session: Session, path: str) -> list[Lens]:
         if made.figures is None:
             session.ask_figures(made)
         own = made.output == path
+        if made.figures is None and session.quiet:
+            continue  # the editor shows that something is computed
         if own or made.path == path:
             out += _of_translation(made, session.text(path)) if own else _of_source(made, session.text(path))
     return sorted(out)
