@@ -21,7 +21,13 @@ from gluonize.product.report.loops.timeline import timelines
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "before_after.svg"
 SOURCE, RESULT = ROOT / "fixtures/matmul/kernel.py", ROOT / "fixtures/matmul/golden/gfx950.py"
-LINE, COLUMN, HEAD, MARGIN, GAP = 16.0, 6.65, 34.0, 16.0, 24.0  # of a line, of a character of 11 px, of a heading, around all
+LINE, COLUMN, HEAD, MARGIN, GAP = (
+    16.0,
+    6.65,
+    34.0,
+    16.0,
+    24.0,
+)  # of a line, of a character of 11 px, of a heading, around all
 _STYLE = """
 svg { background: #ffffff } text { font: 11px ui-monospace, monospace; fill: #24292f; white-space: pre }
 .head { font: bold 14px sans-serif; fill: #0a3069 } .says { font: 12px sans-serif; fill: #57606a }

@@ -50,10 +50,12 @@ def shown(path: str) -> str:
 
 
 def nearest(word: str, names: Iterable[str], cutoff: float = 0.6) -> str:
-    """The name that a word was probably meant to be, in whatever case; empty where none is near."""
+    """The name that a word was probably meant to be, in whatever case, or the one that it begins; empty where none is near."""
     names = list(dict.fromkeys(names))
     lower = [name.lower() for name in names]
     found = difflib.get_close_matches(word.lower(), lower, 1, cutoff)
+    begun = [name for name in lower if len(word) > 2 and name.startswith(word.lower())]
+    found = found or (begun if len(begun) == 1 else [])
     return names[lower.index(found[0])] if found else ""
 
 

@@ -70,9 +70,18 @@ def test_help_has_one_style(name, capsys):
     assert run([name, "-h"]) == 0
     short = capsys.readouterr().out
     assert run([name, "--help"]) == 0 and capsys.readouterr().out == short
-    assert short.strip().startswith(f"Usage: gluonize {name} [OPTIONS]") and "Show this message and exit." in short
+    assert short.lstrip().startswith(f"Usage: gluonize {name} [OPTIONS]") and "Show this message and exit." in short
     assert run([name, "--no-such-option"]) == 2
     assert "--no-such-option" in capsys.readouterr().err
+
+
+def test_help_of_translate_is_in_panels(capsys):
+    assert run(["translate", "--help"]) == 0
+    shown = capsys.readouterr().out
+    places = [
+        shown.index(f"─ {panel} ─") for panel in ("Options", "Launches", "Results", "Checks", "How it is written")
+    ]
+    assert places[0] == min(places) and "[tool.gluonize]" in shown  # which is no markup
 
 
 @pytest.mark.parametrize("words", ["validate a b -t gfx942 -l c", "bundle a -t gfx942 -l c -o d", "run-bundle a"])

@@ -1,6 +1,8 @@
 """The table of what was guessed, as it is printed."""
 
-from gluonize.product.cli.translate.guess_table import table_lines
+import shlex
+
+from gluonize.product.cli.translate.guess_table import correction_lines, table_lines
 from gluonize.read.launches.table import Derivation, Row
 from gluonize.read.spec.launch import LaunchSpec
 
@@ -16,3 +18,15 @@ def test_many_names_with_one_value_stand_on_several_lines():
         "  stride_of_tensor_6",
         "  n                                                            1024  name  a bound",
     ]
+
+
+def test_corrections_are_lines_that_a_shell_takes_as_they_are_wrapped():
+    def of(kernel):
+        rows = (*(Row(f"tensor_{i}_ptr", "*fp16", "", "use") for i in range(4)), Row("n", "i32", "", "computed"))
+        return Derivation(kernel, (LaunchSpec(kernel, kernel),), rows)
+
+    lines = correction_lines([of("first_kernel"), of("second_kernel")])
+    assert len(lines) == 4 and max(map(len, lines)) <= 100
+    words = shlex.split("gluonize " + "\n".join(lines).replace("\\\n", ""))  # a backslash at a line's end joins lines
+    settings = [f"{kernel}_kernel.tensor_{i}_ptr=*fp16" for kernel in ("first", "second") for i in range(4)]
+    assert words == ["gluonize", *(word for setting in settings for word in ("--set", setting))]

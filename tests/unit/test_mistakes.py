@@ -186,3 +186,13 @@ def test_a_mistake_in_a_configuration_has_one_message_with_a_suggestion(folder, 
     (folder / "gluonize.toml").write_text(config)
     assert run(["translate"]) == 2
     check_message(capfd.readouterr().err, what, suggestion)
+
+
+def test_two_kernels_have_a_line_each_before_all_of_their_lines(folder, capsys):
+    (folder / "new.py").write_text(KERNELS.replace("+ 1.0", "+ 2.0"))
+    assert run(["diff", "add.py", "new.py"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in shown[:2]] == ["add_kernel", "scale_kernel"] and len(shown) == 3
+    assert shown[2].startswith("side by side: gluonize diff add.py new.py -k add_kernel")
+    assert run(["diff", "add.py", "new.py", "--all"]) == 0
+    assert "tl.load(x_ptr + offsets, mask=mask) + 2.0" in " ".join(capsys.readouterr().out.split())
