@@ -143,7 +143,7 @@ def for_loop(w: Writer, op: Op) -> None:
         low, high, step = (w.without_sign(bound) for bound in (low, high, step))
     kinds = [kind for number, kind in enumerate(op.result_types) if number not in left_out]
     names = _carry(w, bindings, kinds)
-    index = w.fresh(w.shared.index_name(op.place.line) or "i")
+    index = w.fresh(w.shared.index_name(op.place.line) or w.called.index(loop.variable))
     bounds = [high.text] if low.text == "0" and step.text == "1" and low.literal else [low.text, high.text]
     bounds += [step.text] if step.text != "1" else []
     w.line(f"for {index} in range({', '.join(bounds)}):", op.place.line)

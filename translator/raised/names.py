@@ -73,6 +73,11 @@ class Names:
         base = next((name for name in named if name and not name.startswith("arg")), "")
         return self.beside(base, argument, kind) if base else "slot" if argument in self.slots else "carried"
 
+    def index(self, value: str) -> str:
+        """What the index of a loop is called: the compiler gives it the name of a tile that the loop makes, where it has none."""
+        base = author_name(value)
+        return base if base and not base.startswith("arg") and not self.classes.get(base, set()) - {_NUMBER} else "i"
+
     def beside(self, base: str, value: str, kind: Type) -> str:
         """A name for what belongs to the author's `base`, which is that itself only where nothing is more like it."""
         found, own = self.classes.get(base, set()), _class(kind)

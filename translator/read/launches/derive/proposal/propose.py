@@ -22,7 +22,7 @@ from gluonize.read.launches.derive.host.model import (
 from gluonize.read.launches.derive.host.parameters import none_by_default
 from gluonize.read.launches.derive.host.run import HostRun, HostState
 from gluonize.read.launches.derive.host.sites import Site
-from gluonize.read.launches.derive.kernel.element_types import Element, copied_from, element_of
+from gluonize.read.launches.derive.kernel.element_types import copied_from
 from gluonize.read.launches.derive.kernel.roles import is_pointer, size_role
 from gluonize.read.launches.derive.proposal.described_tensors import described, with_sizes
 from gluonize.read.launches.derive.proposal.guess import Guess, Proposal, has_form
