@@ -280,6 +280,20 @@ def run(x):
     assert derive(tmp_path, text).launches[0].signature["low"] == "fp32"
 
 
+@pytest.mark.parametrize("passed, expected", [("int(c.least)", "i32"), ("float(c.least)", "fp32")])
+def test_numbers_that_host_code_converts(tmp_path, passed, expected):
+    text = f"""
+@triton.jit
+def k(x, least, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(x + i, least + tl.load(x + i, mask=i < n), mask=i < n)
+
+def run(x, c):
+    k[(1,)](x, {passed}, x.numel(), B=64)
+"""
+    assert derive(tmp_path, text).launches[0].signature["least"] == expected
+
+
 def test_a_type_that_one_caller_shows_counts_more_than_likeness_to_another_tensor(tmp_path):
     text = """
 def one(x: torch.Tensor):

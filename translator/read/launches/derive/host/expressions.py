@@ -304,6 +304,8 @@ class HostExpressions:
         if function in (max, min) and known and len(numbers) > 1:
             numbers = known if len(known) > 1 else known * 2
         if any(map(has_model, numbers)):
+            if function in (int, float):
+                return Model(name, scalar=function.__name__, why=f"{function.__name__}(...)")
             return args[0] if args and isinstance(args[0], Model) else Model(name)
         return self.applied(function, numbers, {}, scope.place(node), name)
 

@@ -205,6 +205,8 @@ class Proposer:
         if value.scalar == "float":
             said = value.why or "the host's annotation"
             return Guess("fp32", why=f"{self.where}: {said}", confidence="read", number=1.0)
+        if value.scalar == "int" and number_by_use(name, self.evidence).kind == "fp32":
+            return Guess.integer(value.size(), f"{self.where}: {value.why}", "computed")
         if value.number is None or number_by_use(name, self.evidence).kind == "fp32":
             return None
         return Guess.integer(value.number, why, "computed")
