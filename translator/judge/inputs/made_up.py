@@ -20,7 +20,7 @@ _STRIDE = re.compile(r"stride|(^|_)ld[a-z]?($|_)|pitch", re.I)
 _KNOWN = re.compile(r"\*|B$|[iu](1|8|16|32|64)$|(fp|bf)\d")
 _BOOLEAN = ("i1", "u1", "B")
 SMALL = re.compile(r"eps|tol", re.I)
-ROOM = 288  # elements of a row; more than any made-up size of a matrix
+ROOM = 288  # elements of a row at least; more than any made-up size of a matrix
 SIZES = (144, 208, 272)
 STORAGE = (1 << 18, 1 << 22)  # elements of each tensor, tried in turn
 GRID = (4, 2, 2)
@@ -54,7 +54,8 @@ def _made_up(spec: LaunchSpec, source: str) -> Iterator[LaunchSpec]:
     ]
     for number, name in enumerate(sizes):
         scalars[name] = _size(spec, name, number, len(sizes))
-    scalars |= _strides(spec, [name for name in kinds if _STRIDE.search(name) and kinds[name][0] in "iu"])
+    room = max([ROOM, *(-(-scalars[name] // 16) * 16 for name in sizes)])
+    scalars |= _strides(spec, [name for name in kinds if _STRIDE.search(name) and kinds[name][0] in "iu"], room)
     used = [axis for axis, letter in enumerate("xyz") if f"tt.get_program_id {letter}" in source]
     grid = spec.grid or tuple(GRID[axis] if axis in used else 1 for axis in range(max(used, default=0) + 1))
     for storage in STORAGE:
@@ -124,14 +125,15 @@ def _size(spec: LaunchSpec, name: str, number: int, count: int) -> int:
     return value if "D" in str(spec.attrs.get(name, "")) else value - 3
 
 
-def _strides(spec: LaunchSpec, names: list[str]) -> dict[str, int]:
-    """Strides of each tensor, whose names differ in their last letters: outermost first, as signatures list them."""
+def _strides(spec: LaunchSpec, names: list[str], room: int) -> dict[str, int]:
+    """Strides of each tensor, whose names differ in their last letters: outermost first, as signatures list them. room: elements of a
+    row, which the longest has space in."""
     every = [name for name in spec.signature if _STRIDE.search(name)]
     out: dict[str, int] = {}
     for name in names:
         tensor = name[:-1]
         inner = [n for n in every[every.index(name) + 1 :] if n[:-1] == tensor]
-        out[name] = ROOM ** len(inner) if inner else 16 if "D" in str(spec.attrs.get(name, "")) else 1
+        out[name] = room * ROOM ** (len(inner) - 1) if inner else 16 if "D" in str(spec.attrs.get(name, "")) else 1
         if not inner and not any(n[:-1] == tensor for n in every if n != name):
-            out[name] = ROOM  # the only stride of its tensor is that of rows
+            out[name] = room  # the only stride of its tensor is that of rows
     return out
