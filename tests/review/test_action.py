@@ -140,6 +140,9 @@ def pull_request(tmp_path_factory):
             "github.event.pull_request.number": "7",
             "github.token": "a-token",
             "github.repository": "owner/name",
+            "github.server_url": "https://github.example.org",
+            "github.action_repository": "owner/gluonize",
+            "github.action_ref": "v1",
         }
         runner = Runner(folder, known)
         runner.run()

@@ -208,7 +208,7 @@ def test_only_what_a_branch_has_to_do_with_is_looked_at(project, capsys):
 def test_the_comment_has_state_verdict_and_parity(project, capsys):
     assert run(["check", "--validate", "--comment", "comment.md", "-q"]) == 0
     text = Path("comment.md").read_text()
-    assert f"| `{OUT}` | `add.py` | gfx942 | current | fully |" in text
+    assert f"| `{OUT}` | `add.py` | gfx942 | current | proved |" in text
     assert "| file | launch | instructions |" in text and "Not right" not in text
     edit(OUT, " output = x + y", " output = x - y")
     assert run(["check", "--validate", "--comment", "comment.md", "-q"]) == 1
