@@ -418,7 +418,7 @@ def _trace_refusal(loaded: LoadedKernel, spec: LaunchSpec, error: BaseException)
     text = (getattr(inner, "error_message", None) or str(inner).strip().splitlines()[-1]).strip()
     if isinstance(inner, CompileTimeAssertionFailure) and not inner.error_message:
         text = "a static assertion is false"
-    help = LESS_DEEP if text == TOO_DEEP else ""
+    help = LESS_DEEP if text == TOO_DEEP else help
     return TranslationError(
         Diagnostic("triton-refuses", "Triton does not accept this kernel for this launch", *place, text, help)
     )

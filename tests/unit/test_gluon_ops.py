@@ -116,6 +116,7 @@ ELSEWHERE = {
     "translator/product/cli/review/layout.py": "a default that help shows",
     "translator/product/cli/apps/review.py": "a default that help shows",
     "translator/judge/machine/stages.py": "what a pass is called in messages of MLIR",
+    "translator/product/editor/shown/hints.py": "constructors of layouts, said in a few words",
     "translator/product/report/layouts/expression.py": "any target: a map does not depend on it",
 }
 OF_GLUON_ALONE = {op.name for op in gluon.OPS} - gluon.BUILTIN_NAMES - set(

@@ -11,6 +11,7 @@ from cluster_sources import SOURCES
 from test_module_launch_checks import ROWS, Tensor, _imported
 from slow_rows import slow_but
 from translation_of import dedent, launch, tensor, translate, validated
+from triton.backends.amd.compiler import HIPBackend
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
@@ -373,6 +374,7 @@ def test_triton_launches_what_there_is_room_for(tmp_path: Path, monkeypatch):
     (tmp_path / "staying.py").write_text(made.text)
     recording = Recording()
     monkeypatch.setattr(driver, "_active", recording)
+    monkeypatch.setattr(HIPBackend, "_torch_available", False)  # whatever another test had it find
     kernel = _imported(tmp_path / "staying.py").doubled
     for tiles in (6, 1, 32):
         kernel[lambda meta, tiles=tiles: (tiles * meta["B"] // 64,)](Argument(), Argument(), 3, B=64, num_warps=1)

@@ -13,6 +13,7 @@ They are no part of the generated text: its digest and a comparison with a new t
 from __future__ import annotations
 
 import itertools
+import re
 import textwrap
 from collections.abc import Sequence
 
@@ -25,6 +26,7 @@ PROVED, ALONE = "# Proved", "# Proved of "
 WORDS = ("proved", "proved up to the order of sums")  # of proofs that hold, the stronger one first
 SAME = "every launch that this header admits stores what the source stores"
 EVERYTHING = "every statement, branch and loop of the source ran on the reference machine."
+_PLACE = re.compile(r"(\.py):\d+(?::\d+)?\b")  # of the file itself, whose lines these words move
 WIDTH = 120
 CONTINUED = "#     "
 
@@ -71,7 +73,7 @@ def proof_line(validations: Sequence[dict]) -> str:
 
 def verdict_lines(validations: Sequence[dict]) -> list[str]:
     """The header lines for the launches of a file, none where nobody asked."""
-    words = " ".join(verdict(validations).split())
+    words = _PLACE.sub(r"\1", " ".join(verdict(validations).split()))
     lines = []
     for said in (f"validated: {EVERYTHING}" if words == "validated" else words, proof_line(validations)):
         if said:
