@@ -409,7 +409,8 @@ def _trace_refusal(loaded: LoadedKernel, spec: LaunchSpec, error: BaseException)
         node, fn = getattr(inner, "node", None), functions.get(getattr(inner, "src", None))
         if fn is not None and hasattr(node, "lineno"):
             place = fn.file_name or loaded.path, file_line(fn, node.lineno), node.col_offset + 1
-            named = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if fn is loaded.fn else set()
+            own = fn is loaded.fn and not isinstance(node, ast.FunctionDef)
+            named = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if own else set()
             said = [f"{name} = {value}" for name, value in spec.constexprs.items() if name in named]
             help = f"launch {spec.id} says {' and '.join(said)}: give another value" if said else ""
         if not isinstance(inner.__cause__, CompilationError):
