@@ -118,6 +118,6 @@ def test_a_source_without_translations_shows_the_layouts_of_the_asked_target(pro
         text = editor.open("kernel.py")
         found = until(lambda: editor.hints("kernel.py"), bool)
         number = next(n for n, row in enumerate(text.splitlines(), 1) if " = x + y" in row and row[0] == " ")
-        assert found[(number, 10)] == ": fp32[1024] layout (blocked 4)"
+        assert found[(number, 10)] == ": bf16[1024] layout (blocked 4)"
         assert codes(editor, "kernel.py") == [] and editor.lenses("kernel.py") == []
         editor.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import os
 import sys
 from dataclasses import dataclass
 
@@ -120,4 +121,10 @@ def _show(name: str, target: str, found: dict, console, verbosity: Verbosity) ->
     for side, place in (("source", found.get("source")), ("kernel", found.get("output"))):
         if place and place["line"]:
             text = linecache.getline(place["file"], place["line"]).strip()
-            console.print(f"  {side} {place['file']}:{place['line']}: {text}", markup=False, soft_wrap=True)
+            console.print(f"  {side} {_from_here(place['file'])}:{place['line']}: {text}", markup=False, soft_wrap=True)
+
+
+def _from_here(path: str) -> str:
+    """A path as one would type it: relative to the folder that the command runs in, where it lies below."""
+    relative = os.path.relpath(path)
+    return path if relative.startswith(os.pardir) else relative
