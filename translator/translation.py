@@ -246,12 +246,12 @@ def output_text(
         raise TranslationError(Diagnostic("fallback", message, source.path, help=help))
     if (request.standalone or lifted) and not general:
         text, notes = standalone_module(versions, facts)
-        laid_out = style.laid_out(text)
+        laid_out = str(style.laid_out(text))
         return laid_out, notes, lines_from(text.tree, laid_out, source.path)
     # The general kernel is the author's, with all that it needs around it.
     text, notes = whole_file(source, versions, facts, general)
     tree = text.tree if isinstance(text, Printed) else None  # None where nothing was translated
-    text = style.laid_out(text)
+    text = str(style.laid_out(text))
     origins = lines_from(tree, text, source.path) if tree is not None else ()
     asked |= {v.loaded.qualname for v in versions}
     kernels = list_kernels(source.path, request.search_path)

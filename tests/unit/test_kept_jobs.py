@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import json
+import pickle
 import tempfile
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+
+import fixture_set
 
 from gluonize.diagnostics import Diagnostic, InternalError, TranslationError
 from gluonize.product.project.cache import kept_jobs
@@ -21,7 +24,9 @@ from gluonize.product.project.cache.recorded import Reads, run_recorded
 from gluonize.product.project.cache.results import ContentCache, content_key
 from gluonize.read.files.environment import ALL, names_asked
 from gluonize.read.files.modules import parse_file
-from gluonize.read.spec.launch import LaunchSpec
+from gluonize.read.spec.launch import LaunchSpec, read_launches
+from gluonize.request import TranslateRequest
+from gluonize.translation import translate_kernel
 
 LOWER = "gluonize.judge.lower.jobs:lower_file"
 
@@ -169,7 +174,6 @@ def test_strings_of_nested_data_are_moved():
 
 def test_a_pickle_from_elsewhere_runs_no_code(tmp_path):
     import os
-    import pickle
 
     class Evil:
         def __reduce__(self):
@@ -215,3 +219,11 @@ def test_only_variables_that_are_asked_for_count(tmp_path, monkeypatch):
     assert cache.get("k") == 1 and content_key("k") == key
     monkeypatch.setenv("ASKED", "")  # empty is not unset
     assert cache.get("k") is None
+
+
+def test_a_translation_is_plain_data():
+    """Else no cache keeps it."""
+    fixture = fixture_set.ROOT / "vector_add"
+    launches = read_launches(str(fixture / "launches.json"))
+    result = translate_kernel(TranslateRequest(str(fixture / "kernel.py"), "gfx942", launches=launches[:1]))
+    assert result.text and load_plain(pickle.dumps(result)) == result

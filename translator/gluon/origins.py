@@ -99,6 +99,10 @@ class Printed(str):
         made.tree = tree
         return made
 
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        """In another process it is its text."""
+        return str, (str(self),)
+
 
 @dataclass(frozen=True, eq=False)  # a node is itself
 class AsWritten(cst.BaseStatement):
