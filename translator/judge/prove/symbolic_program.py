@@ -11,6 +11,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
+from gluonize.judge.prove.last_uses import TAKES_PLACE, last_uses
 from gluonize.judge.prove.op_table import CONTROL, TABLE, control
 from gluonize.judge.prove.proof_values import NotProved, StoresTo, Tensor, argument, symbol_of
 from gluonize.judge.prove.slot_boxes import SharedMemory
@@ -70,6 +71,8 @@ class Machine:
         self.env: dict[str, Any] = {}
         self.steps = self.paths = self.calls = 0
         self.copies_end = False
+        self.last_uses = last_uses(module.entry)
+        self.line = 0  # of the operation of the kernel itself that is looked at
         self.strict = module.has("tt.atomic_cas", "tt.atomic_poll", "amdg.buffer_atomic_cas")
 
     def run(self) -> list[Term]:
@@ -168,6 +171,9 @@ class Machine:
             if name in ("cf.br", "cf.cond_br"):
                 return name, [], op
             self.env = env
+            self.line = self.line if self.calls else op.line
+            if name in TAKES_PLACE:
+                self._place_is_free(op)
             control = CONTROL.get(name)
             if control is not None:
                 results = control(self, op, env)
@@ -179,6 +185,14 @@ class Machine:
             for key, value in zip(op.results, results):
                 env[key] = value
         return "", [], block.ops[-1] if block.ops else None  # type: ignore[return-value]
+
+    def _place_is_free(self, op: Op) -> None:
+        """No copy is under way to, or from, shared memory that this operation may be given, as nothing uses it any more."""
+        for copy_ in self.shared.under_way():
+            own = {key[0] for key, _ in copy_.cells}
+            own |= {key[0] for key, cells in self.shared.cells.items() if any(copy_ in cell.copies for cell in cells)}
+            if any(self.last_uses.get(line, 0) < self.line for line in own):
+                raise NotProved(f"{op.name} may be given shared memory that a copy still goes to", op)
 
     def pure_block(self, block: Block, env: dict[str, Any]) -> list[Any]:
         """The results of a block that has no effects."""
