@@ -91,7 +91,9 @@ def test_a_helper_that_returns_from_branches_is_pipelined(what: str, target: str
 
 def test_what_is_refused_is_named_without_its_line(pool, tmp_path: Path):
     text = checked(pool, tmp_path, source(BODIES["branches"]), "kernel", "gfx1201", SIGNATURE)
-    assert '`not EVEN` was in no translated launch"' in text  # a comment above the kernel would change the number of the line
+    assert (
+        '`not EVEN` was in no translated launch"' in text
+    )  # a comment above the kernel would change the number of the line
 
 
 def test_an_argument_is_not_computed_twice(pool, tmp_path: Path):

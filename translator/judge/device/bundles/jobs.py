@@ -141,7 +141,9 @@ def compile_poison(kind: str, target: str) -> dict:
     use_cache_folder()
     with offline_target(target) as gpu:
         device = GPUTarget("cuda", SM, 32) if kind == "cubin" else gpu
-        return _described(triton.compile(source, target=device, options=with_numerics({"num_warps": WARPS})), kind, lanes)
+        return _described(
+            triton.compile(source, target=device, options=with_numerics({"num_warps": WARPS})), kind, lanes
+        )
 
 
 def reference(source: str, spec: LaunchSpec, target: str, folders: tuple[str, ...], import_hosts: bool):
