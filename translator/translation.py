@@ -169,15 +169,24 @@ def tools_of(request: TranslateRequest) -> Tools:
             return None
 
     def write(traced: TracedLaunch, moved: frozenset[tuple[str, str]]) -> EmittedKernel | None:
-        chosen = request.choices_for(traced.spec.kernel)
         try:
-            return rewrite_kernel(
-                traced, chosen, request.strategy, moved, rules_with(request.rules), by_rule=not request.general
-            )
+            return _rewritten(request, traced.spec.kernel, traced, moved)
         except TranslationError:
             return None
 
     return Tools(trace, write)
+
+
+def _rewritten(
+    request: TranslateRequest,
+    kernel: str,
+    traced: TracedLaunch,
+    moved: frozenset[tuple[str, str]] = frozenset(),
+    rewriter_type: type[FunctionRewriter] = PipelinedFunction,
+) -> EmittedKernel:
+    """A traced launch of a kernel, by its name in the request, written as that says. Raises: TranslationError."""
+    chosen, rules = request.choices_for(kernel), rules_with(request.rules)
+    return rewrite_kernel(traced, chosen, request.strategy, moved, rules, rewriter_type, by_rule=not request.general)
 
 
 def _kept(request: TranslateRequest, spec: LaunchSpec, loaded: LoadedKernel) -> KernelVersion:
@@ -202,10 +211,8 @@ def _alike(
         changed = {}
         for i, choice in zip(own, choices):
             if any(not choice[key] for key in moved & choice.keys()):
-                chosen = request.choices_for(versions[i].spec.kernel)
                 assert traces[i] is not None, "bug in gluonize: what keeps its structure has no loops to write again"
-                rules = rules_with(request.rules)
-                emitted = rewrite_kernel(traces[i], chosen, request.strategy, moved, rules, by_rule=not request.general)
+                emitted = _rewritten(request, versions[i].spec.kernel, traces[i], moved)
                 emitted.record.image_tuples |= versions[i].emitted.record.image_tuples
                 changed[i] = replace(versions[i], emitted=emitted)
         together = [changed.get(i, versions[i]) for i in own]
@@ -283,10 +290,7 @@ def translate_launch(
     """Trace, lay out and rewrite one kernel for one launch; rewriter_type: what writes each function; beside, read: as of
     `traced_launch`."""
     loaded, traced = traced_launch(request, spec, beside, read)
-    chosen, rules = request.choices_for(spec.kernel), rules_with(request.rules)
-    emitted = rewrite_kernel(
-        traced, chosen, request.strategy, rules=rules, rewriter_type=rewriter_type, by_rule=not request.general
-    )
+    emitted = _rewritten(request, spec.kernel, traced, rewriter_type=rewriter_type)
     emitted.record.image_tuples |= {name for name, kind in spec.signature.items() if is_of_images(kind)}
     return loaded, traced, emitted
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from gluonize.judge.prove.last_uses import TAKES_PLACE, last_uses
@@ -71,7 +72,6 @@ class Machine:
         self.env: dict[str, Any] = {}
         self.steps = self.paths = self.calls = 0
         self.copies_end = False
-        self.last_uses = last_uses(module.entry)
         self.line = 0  # of the operation of the kernel itself that is looked at
         self.strict = module.has("tt.atomic_cas", "tt.atomic_poll", "amdg.buffer_atomic_cas")
 
@@ -186,12 +186,16 @@ class Machine:
                 env[key] = value
         return "", [], block.ops[-1] if block.ops else None  # type: ignore[return-value]
 
+    @cached_property
+    def _last_uses(self) -> dict[int, int]:
+        return last_uses(self.module.entry)
+
     def _place_is_free(self, op: Op) -> None:
         """No copy is under way to, or from, shared memory that this operation may be given, as nothing uses it any more."""
         for copy_ in self.shared.under_way():
             own = {key[0] for key, _ in copy_.cells}
             own |= {key[0] for key, cells in self.shared.cells.items() if any(copy_ in cell.copies for cell in cells)}
-            if any(self.last_uses.get(line, 0) < self.line for line in own):
+            if any(self._last_uses.get(line, 0) < self.line for line in own):
                 raise NotProved(f"{op.name} may be given shared memory that a copy still goes to", op)
 
     def pure_block(self, block: Block, env: dict[str, Any]) -> list[Any]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import linecache
-import os
 import sys
 from dataclasses import dataclass
 
-from gluonize.diagnostics import Diagnostic, InternalError, TranslationError
+from gluonize.diagnostics import Diagnostic, InternalError, TranslationError, shown
 from gluonize.product.cli import exit_status
 from gluonize.product.cli.console import Verbosity, print_diagnostics, rich_console
 from gluonize.product.cli.finding_formats import reported
@@ -121,10 +120,4 @@ def _show(name: str, target: str, found: dict, console, verbosity: Verbosity) ->
     for side, place in (("source", found.get("source")), ("kernel", found.get("output"))):
         if place and place["line"]:
             text = linecache.getline(place["file"], place["line"]).strip()
-            console.print(f"  {side} {_from_here(place['file'])}:{place['line']}: {text}", markup=False, soft_wrap=True)
-
-
-def _from_here(path: str) -> str:
-    """A path as one would type it: relative to the folder that the command runs in, where it lies below."""
-    relative = os.path.relpath(path)
-    return path if relative.startswith(os.pardir) else relative
+            console.print(f"  {side} {shown(place['file'])}:{place['line']}: {text}", markup=False, soft_wrap=True)
