@@ -14,7 +14,7 @@ from gluonize.facts.function import FunctionFacts
 from gluonize.facts.integers.host_bounds import Bound, Condition
 from gluonize.facts.numbers.launch_values import value_in_launch
 from gluonize.facts.numbers.overflow import conditions_for, upper_bound
-from gluonize.facts.numbers.signs import Signs, _Arguments, least_for, most_checked, most_of
+from gluonize.facts.numbers.signs import Signs, _Arguments, least_for, most_checked, most_of, sign_of
 from gluonize.facts.numbers.values import Question
 from gluonize.facts.obligations import Obligation
 from gluonize.trace.front.trace import TensorFact
@@ -170,10 +170,13 @@ class Claims:
         for most in (3, 9, 40):
             found = most_checked(self.owner, [[self.node]], most)
             if found is not None:
+                conditions, names = found
                 self.said["most"] += 1
-                yield from self._passed(found)
-                what = f"more than {most} by {sorted(map(str, found))}"
-                yield from self.wrong(what, 0, most, positive, self._taking(found))
+                yield from self._passed(conditions)
+                what = f"more than {most} by {sorted(map(str, conditions))} and {sorted(names)}"
+                sign = sign_of(self.owner, self.node)
+                every = self._taking(conditions | sign.conditions, names | sign.assumed)
+                yield from self.wrong(what, 0, most, np.ones(len(self.alive), bool) if sign.holds else positive, every)
         yield from self._most_of_two(positive)
 
     def _passed(self, conditions: frozenset[Condition]) -> Iterator[str]:
@@ -194,7 +197,8 @@ class Claims:
             if found is None:
                 continue
             rows = np.flatnonzero(self.alive & positive & (its >= 0) & (together > 14))
-            for row in self.given.admits(rows, frozenset(), found)[:1]:
+            conditions, names = found
+            for row in self.given.admits(rows, names, conditions)[:1]:
                 yield f"{ast.unparse(self.node)} and b give {together[row]} for {self.given.described(row)}"
                 return
 

@@ -65,7 +65,7 @@ def walked(folder: Path, move: str, block: int, target: str = "gfx1201") -> str:
 
         @triton.jit
         def kernel(x_ptr, out_ptr, rows, BLOCK: tl.constexpr):
-            x_ptrs = x_ptr + (rows - 1).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+            x_ptrs = x_ptr + (rows - 1) * BLOCK + tl.arange(0, BLOCK)
             total = tl.zeros((BLOCK,), tl.float32)
             for _ in range(rows):
                 total += tl.load(x_ptrs)
@@ -78,14 +78,14 @@ def walked(folder: Path, move: str, block: int, target: str = "gfx1201") -> str:
 
 def test_pointers_that_walk_back_move_their_offsets_where_those_are_few(tmp_path):
     text = walked(tmp_path, "x_ptrs -= BLOCK", 256)
-    assert "x_offs = gl.arange(0, BLOCK, layout=layout) + ((rows - 1).to(gl.int64) * BLOCK).to(gl.int32)" in text
+    assert "x_offs = gl.arange(0, BLOCK, layout=layout) + (rows - 1) * BLOCK" in text
     assert "buffer_load(x_ptr, x_offs)" in text and "x_offs -= BLOCK" in text
 
 
 @pytest.mark.parametrize("block, target", [(2048, "gfx1201"), (256, "gfx942")])
 def test_pointers_that_walk_back_move_their_base_where_offsets_are_many_or_scalars_cheap(tmp_path, block, target):
     text = walked(tmp_path, "x_ptrs -= BLOCK", block, target)
-    assert "x_base = x_ptr + (rows - 1).to(gl.int64) * BLOCK" in text
+    assert "x_base = x_ptr + (rows - 1) * BLOCK" in text
     assert "buffer_load(x_base, x_offs)" in text and "x_base -= BLOCK" in text
 
 

@@ -54,15 +54,17 @@ Conditions = frozenset[Condition]
 Ask = Callable[[Function], Question]
 
 
-def least_for(function: Function, find: Callable[[Ask], Conditions | None]) -> tuple[Conditions, frozenset[str]] | None:
+def least_for(
+    function: Function, find: Callable[[Ask], Conditions | None], exactly: bool = True
+) -> tuple[Conditions, frozenset[str]] | None:
     """(what `find` has checked, the fewest arguments that must not be negative for that); None where it finds nothing.
 
-    find: is given how to ask about a function, in whose expressions nothing overflows.
+    find: is given how to ask about a function, in whose expressions nothing overflows; exactly: as of `Question`.
     """
 
     def tried(without: frozenset[str]) -> tuple[Conditions | None, set[str]]:
         used: set[str] = set()
-        ask = lambda asked: Question(asked, _Arguments(asked, without), True, used)  # noqa: E731
+        ask = lambda asked: Question(asked, _Arguments(asked, without), exactly, used)  # noqa: E731
         return find(ask), used
 
     found, used = tried(frozenset())
@@ -131,17 +133,24 @@ def most_of(function: Function, node: ast.AST) -> int:
     return Question(function).value(node).range.hi
 
 
-def most_checked(function: Function, products: Sequence[Sequence[ast.AST]], most: int) -> frozenset[Condition] | None:
-    """What has to be checked so that the sum of products of numbers that are not negative is at most `most`; None where the
-    host cannot. Their signs have been asked for: what those rest on is written down."""
+def most_checked(
+    function: Function, products: Sequence[Sequence[ast.AST]], most: int, exactly: bool = False
+) -> tuple[Conditions, frozenset[str]] | None:
+    """(what has to be checked, the fewest arguments that must not be negative) so that the sum of products of numbers that are not
+    negative is at most `most`; None where the host cannot. Their signs have been asked for, `exactly` as here: what those rest
+    on is written down."""
+    return least_for(function, lambda ask: _at_most(ask, function, products, most), exactly)
+
+
+def _at_most(ask: Ask, function: Function, products: Sequence[Sequence[ast.AST]], most: int) -> Conditions | None:
+    """What has to be checked for `most_checked`."""
     found: set[Condition] = set()
-    total = number(0)
+    total, question = number(0), ask(function)
     for nodes in products:
         bound = number(1)
         for node in nodes:
-            question = Question(function, _Arguments(function))
-            own = conditions_for(question.of, function, node)
-            upper = upper_bound(question.of, function, node)
+            own = conditions_for(ask, function, node, question.exactly)
+            upper = upper_bound(ask, function, node)
             if own is None or upper is None or question.value(node).exact.lo < 0:
                 return None
             found |= own
@@ -184,6 +193,11 @@ def obligations_of(function: Function, node: ast.AST, sign: Sign, rewrite: str) 
     return found | {checked_at(function, node, "no-overflow", rewrite, c) for c in sign.conditions}
 
 
+def arguments_at(function: Function, node: ast.AST, rewrite: str, names: frozenset[str]) -> set[Obligation]:
+    """What is checked of arguments that must not be negative for an expression of the source."""
+    return {obligation_at(function, node, "not-negative", rewrite, "launch", tuple(sorted(names)))} if names else set()
+
+
 def checked_at(function: Function, node: ast.AST, kind: str, rewrite: str, condition: Condition) -> Obligation:
     """An obligation about an expression of the source that is checked before each launch."""
     names = tuple(sorted(condition.bound.arguments()))
@@ -208,6 +222,7 @@ def obligation_at(
 __all__ = [
     "Sign",
     "Signs",
+    "arguments_at",
     "checked_at",
     "least_for",
     "most_checked",

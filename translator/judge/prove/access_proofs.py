@@ -40,7 +40,11 @@ def misplaced(
             return Difference("what the kernel assumes is not known to hold", None, access.op)
         base, offset = access.pointer.args
         near = base.op == "argument" and base.data[1]
-        here = not near or fits(offset, access.size) or any(same_as(t, source, access, its) for its in source.accesses)
+        here = (
+            not near
+            or fits(offset, access.size)
+            or any(same_as(t, source, access, its, facts) for its in source.accesses)
+        )
         if not here and access.kind == "copy":
             assumed[f"the tensor described by {base.data[0]} lies within its storage"] = None
         elif not here:
@@ -156,8 +160,8 @@ def fits(offset: Term, size: int) -> bool:
     return offset.low >= 0 and offset.high < size << 32
 
 
-def same_as(t: Terms, source: Machine, access: Access, its: Access) -> bool:
-    """Whether an access is one of the source's, in one of its iterations."""
+def same_as(t: Terms, source: Machine, access: Access, its: Access, facts: Sequence[Term] = ()) -> bool:
+    """Whether an access is one of the source's, in one of its iterations; facts: as of `misplaced`."""
     if its.pointer.args[0] is not access.pointer.args[0]:
         return False
     for mine, by, _ in iterations(t, access, its):
@@ -168,6 +172,9 @@ def same_as(t: Terms, source: Machine, access: Access, its: Access) -> bool:
         mask, on = t.substitute(access.mask, mine), t.substitute(its.mask, by)
         if not implies(t, mask, on):
             continue
+        conditions = [*conjuncts(mask), *facts]
+        if t.assuming(offset, conditions) is t.assuming(wanted, conditions):
+            return True
         near = list(elements(t, source, its, by, on))
         if opened(t, offset, near, t.where(mask.args if mask.op == "and" else [mask])) is wanted:
             return True

@@ -126,7 +126,28 @@ class Numbers:
             if (high > most or -low > most) and any(m in poly for m in known if m):
                 high = min(high, most + self._excess(poly, known))
                 low = max(low, -most - self._excess({m: -n for m, n in poly.items()}, known))
+        if self.bounds and (larger := self._with_dividends(poly)) is not None:
+            for known, most in self.bounds:
+                if high > most and any(m in larger for m in known if m):
+                    high = min(high, most + self._excess(larger, known))
         return low, high
+
+    @staticmethod
+    def _with_dividends(poly: Mapping[Monomial, int]) -> dict[Monomial, int] | None:
+        """A polynomial that is not less: with what remainders that are not negative are made of in their place; None where there are none."""
+        out: dict[Monomial, int] = {}
+        found = False
+        for monomial, factor in poly.items():
+            whole = next((x for x in monomial if x.op == "rem" and x.args[0].low >= 0), None)
+            if whole is None or factor < 0 or any(x.low < 0 for x in monomial):
+                out[monomial] = out.get(monomial, 0) + factor
+                continue
+            found, rest = True, list(monomial)
+            rest.remove(whole)
+            for inner, n in whole.args[0].poly.items():
+                key = tuple(sorted([*rest, *inner], key=lambda t: t.number))
+                out[key] = out.get(key, 0) + factor * n
+        return out if found else None
 
     def _excess(self, poly: Mapping[Monomial, int], known: Mapping[Monomial, int]) -> int:
         """What a polynomial is greater than another one by at most."""

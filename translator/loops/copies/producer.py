@@ -98,7 +98,7 @@ class Producer:
         )
         use_buffer = access is not None and staged.copy != "global"
         if use_buffer:
-            writing.record.reaches(access.root)
+            access.rest_on_storage(writing.record)
             arguments = [access.base, access.offsets]
         elif access is not None:
             arguments = [binary(access.base, "+", operand(access.offsets))]

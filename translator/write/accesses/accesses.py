@@ -70,7 +70,7 @@ def emit_load(writing: Writing, addressing: Addressing, call: Called, want: Layo
         children = writing.texts(operands_in(facts, [pointer, *rest.values()], fact, want), fact)
         more = (keyword("cache_modifier", STREAMED),) if streamed else ()
         return _with_mask(writing, node, callee, given, children, exists, more)
-    writing.record.reaches(access.root)
+    access.rest_on_storage(writing.record)
     module = writing.record.amd(facts.kernel.buffer_module)
     arguments = [access.base, access.offsets]
     mask = rest.get("mask")
@@ -168,7 +168,7 @@ def emit_store(writing: Writing, addressing: Addressing, call: Called, alone: bo
         children = writing.texts(operands_in(facts, own, fact, layout), fact)
         more = (keyword("cache_modifier", STREAMED),) if _streams(writing, given) else ()
         return with_function(writing, node, callee, children, more)
-    writing.record.reaches(access.root)
+    access.rest_on_storage(writing.record)
     module = writing.record.amd(facts.kernel.buffer_module)
     text = writing.operand_in(value, fact, layout) if rows is None else writing.emit(value)
     own = facts.fact(value)
@@ -300,7 +300,7 @@ def _buffer_atomic(
     access = pointers.access_of(writing, addressing, given["pointer"], layout)
     if access is None:
         return None
-    writing.record.reaches(access.root)
+    access.rest_on_storage(writing.record)
     if callee.name in ("atomic_max", "atomic_min") and fact.pointee == "fp64":
         writing.record.explain(
             f"{callee.name} of fp64 is the instruction's own: a NaN in memory gives way to a number, -0.0 and 0.0 are equal"

@@ -9,21 +9,30 @@ before it an offset may exceed that though the element lies in the tensor:
 from __future__ import annotations
 
 import ast
+import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 
 from gluonize.facts.function import FunctionFacts
-from gluonize.facts.integers.host_bounds import Condition
-from gluonize.facts.numbers.signs import Signs, checked_at, most_checked, most_of
+from gluonize.facts.numbers.signs import Signs, arguments_at, checked_at, most_checked, most_of
+from gluonize.facts.obligations import Obligation
 from gluonize.facts.webs import Web
 from gluonize.trace.front.trace import TensorFact
 from gluonize.trace.model.elements import bits_of
-from gluonize.write.accesses.addresses import Address, Term, address_of, is_pointer
+from gluonize.write.accesses.addresses import Address, Term, address_of, is_pointer, wide_scalar
 from gluonize.write.state.fresh_names import FreshNames
 from gluonize.write.state.writing import StateOf
 
 REWRITE = "a base that moved"
+
+
+class Reach(enum.Enum):
+    """Which elements of a tensor the offsets from a base that moved reach."""
+
+    SOME = "not all that are accessed"
+    WITHIN_2GIB = "all, where the tensor's storage is within 2 GiB"
+    ALL = "all that are accessed, whatever the storage"
 
 
 @dataclass
@@ -84,41 +93,69 @@ def of_variable(
     return found
 
 
-def reaches(facts: FunctionFacts, proof: Signs, reached: Reached) -> bool:
-    """Whether the offsets reach all of the tensor, for every launch or by what is checked, which goes to `proof`."""
+def reaches(facts: FunctionFacts, proof: Signs, reached: Reached) -> Reach:
+    """What the offsets reach, for every launch or by what is checked, which goes to `proof`."""
     size = bits_of(facts.fact(reached.starts[0]).pointee) // 8
     if not reached.grows and all(_most(facts, terms) * size < 2**31 for terms in reached.sums):
-        return True
+        return Reach.ALL
+    far = any(wide_scalar(facts, node) for t in reached.scalars for node in (t.node, *t.factors))
+    if (far or any(goes_far(facts, base) for base in reached.starts)) and _rest_near(facts, proof, reached, size):
+        return Reach.ALL
     start = Signs(facts, REWRITE)
     taken = (t.sign == "+" and all(start.holds(node) for node in (t.node, *t.factors)) for t in reached.scalars)
     inside = all(taken) and not any(may_start_before(facts, start, base) for base in reached.starts)
     counting = any(o.condition is not None and o.condition.bound.asks_grid() for o in start.assumed)
-    near = _near(facts, reached, size) if not inside or counting else None
-    if near is not None and not (inside and any(c.bound.asks_grid() for c, _ in near)):  # simpler to check
-        proof.assumed |= {checked_at(facts, node, "reach", REWRITE, c) for c, node in near}
-        return True
+    near = _near(facts, proof, reached, size) if not inside or counting else None
+    if near is not None and not (inside and any(o.condition and o.condition.bound.asks_grid() for o in near)):
+        proof.assumed |= near  # simpler to check
+        return Reach.ALL
     if inside:
         proof.assumed |= start.assumed
         proof.by_caller |= start.by_caller
-    return inside
+    return Reach.WITHIN_2GIB if inside else Reach.SOME
+
+
+def _rest_near(facts: FunctionFacts, proof: Signs, reached: Reached, size: int) -> bool:
+    """Have it checked that no offset is 2 GiB or more; False where the host cannot."""
+    near = _near(facts, proof, reached, size)
+    proof.assumed |= near or set()
+    return near is not None
+
+
+def goes_far(facts: FunctionFacts, base: ast.AST, seen: frozenset[int] = frozenset()) -> bool:
+    """Whether a number of 64 bits was added to a scalar pointer on its way: its tensor may well exceed 2 GiB."""
+    if isinstance(base, ast.BinOp):
+        pointer, integer = (base.left, base.right) if is_pointer(facts, base.left) else (base.right, base.left)
+        return wide_scalar(facts, integer) or goes_far(facts, pointer, seen)
+    web = facts.webs.of_use.get(base)
+    if web is None or web.index in seen:
+        return False
+    moved = [d for d in web.definitions if d.value is not None and not isinstance(d.node, ast.arg)]
+    return any(
+        wide_scalar(facts, d.value) if d.augmented else goes_far(facts, d.value, seen | {web.index}) for d in moved
+    )
 
 
 def _most(facts: FunctionFacts, terms: Sequence[Term]) -> int:
     return sum(prod(most_of(facts, node) for node in (t.node, *t.factors)) for t in terms)
 
 
-def _near(facts: FunctionFacts, reached: Reached, size: int) -> list[tuple[Condition, ast.AST]] | None:
-    """What has to be checked so that no offset is 2 GiB or more, each with an expression that it is for; None where the host cannot."""
-    found: list[tuple[Condition, ast.AST]] = []
+def _near(facts: FunctionFacts, proof: Signs, reached: Reached, size: int) -> set[Obligation] | None:
+    """What has to be checked beside what `proof` rests on so that no offset is 2 GiB or more; None where the host cannot."""
+    found: set[Obligation] = set()
+    said = {name for o in proof.assumed if o.kind == "not-negative" for name in o.arguments}
     if reached.grows:
         return None
     for terms in reached.sums:
         if any(t.sign != "+" for t in terms):
             return None
-        checks = most_checked(facts, [(t.node, *t.factors) for t in terms], (2**31 - 1) // size)
+        products = [(t.node, *t.factors) for t in terms]
+        checks = most_checked(facts, products, (2**31 - 1) // size, proof.exactly)
         if checks is None:
             return None
-        found += [(condition, terms[0].node) for condition in checks]
+        conditions, names = checks
+        found |= {checked_at(facts, terms[0].node, "reach", REWRITE, condition) for condition in conditions}
+        found |= arguments_at(facts, terms[0].node, REWRITE, names - said)
     return found
 
 
@@ -158,4 +195,4 @@ def _starts_inside(facts: FunctionFacts, proof: Signs, parameter: str) -> bool:
     return inside
 
 
-__all__ = ["Reached", "of_address", "of_variable", "reaches"]
+__all__ = ["Reach", "Reached", "goes_far", "of_address", "of_variable", "reaches"]

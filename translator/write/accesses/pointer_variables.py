@@ -23,7 +23,7 @@ from gluonize.write.accesses.addresses import (
     wide_scalar,
     wide_term,
 )
-from gluonize.write.accesses.moved_bases import of_variable, reaches
+from gluonize.write.accesses.moved_bases import Reach, goes_far, of_variable, reaches
 from gluonize.write.accesses.moving_parameters import may_be_negative, split_parameter
 from gluonize.write.accesses.pointers import address_wants, base_text, not_negative, scalar_text, split_texts, term_text
 from gluonize.write.accesses.uniform_parts import address_of, found_with
@@ -35,6 +35,7 @@ from gluonize.write.state.writing import Rebound, StateOf, Writing
 # Offsets per lane that cost less to move than a base, where warps have 32 lanes: one instruction each, against five scalar
 # ones. CDNA3 and CDNA4 issue those beside the others.
 SLIM = 2
+REWRITE = "a pointer variable as base and offsets"
 
 
 def split_scalar(addressing: Addressing, web: Web) -> SplitPointer | None:
@@ -62,6 +63,8 @@ def split_scalar(addressing: Addressing, web: Web) -> SplitPointer | None:
     ):
         return None
     wide = any(wide_scalar(facts, t.node) for t in address.scalars)
+    if wide and not may_be_negative(facts, addressing.state_of, addressing.fresh, web):
+        return None  # what the source adds with 64 bits may lie beyond 2 GiB
     return SplitPointer(address.base.id, address.base.id, False, True, wide, address.base)
 
 
@@ -106,7 +109,7 @@ def split_web(addressing: Addressing, web: Web) -> SplitPointer | None:
 class _Definitions:
     """What the definitions of a pointer variable have in common. roots: the parameters that they point into. bases: how each
     base is spelled; empty for one that moves. aliases: names of bases that are the variable's own. wide: offsets of 64 bits.
-    moving: its base moves. placed: a base lies at a scalar offset. fits: offsets are not negative, as far as `proof` goes.
+    moving: its base moves. far: by numbers of 64 bits. placed: a base lies at a scalar offset. fits: offsets are not negative, as far as `proof` goes.
     """
 
     proof: Signs
@@ -115,6 +118,7 @@ class _Definitions:
     aliases: set[str] = field(default_factory=set)
     wide: bool = False
     moving: bool = False
+    far: bool = False
     placed: bool = False
     fits: bool = True
 
@@ -135,6 +139,7 @@ class _Definitions:
             self.wide |= fact.dtype in ("int64", "uint64")
             return True
         self.moving |= fact is not None
+        self.far |= wide_scalar(facts, d.value)
         return fact is not None
 
     def assigned(self, addressing: Addressing, web: Web, d: Definition) -> bool:
@@ -169,34 +174,51 @@ class _Definitions:
         self.fits &= all(not_negative(self.proof, t) for t in address.tensors)
         self.wide |= any(wide_term(facts, addressing.state_of, t) for t in address.tensors)
         self.moving |= any(not t.variable for t in address.scalars)
+        self.far |= any(not t.variable and wide_term(facts, addressing.state_of, t) for t in address.scalars)
+        self.far |= address.web is None and goes_far(facts, address.base)
         return True
 
 
 def _split(addressing: Addressing, web: Web) -> SplitPointer | None:
     facts = addressing.facts
-    found = _Definitions(Signs(facts, "a pointer variable as base and offsets"))
-    if not all(found.moved(facts, d) if d.augmented else found.assigned(addressing, web, d) for d in web.definitions):
+    found = _found(addressing, web, Signs(facts, REWRITE))
+    if found is not None and found.far and not found.fits:
+        found = _found(addressing, web, Signs(facts, REWRITE, exactly=True))  # nothing else serves more than 2 GiB
+    if found is None:
         return None
     if len(found.roots) != 1 or None in found.roots:
         return None
     (root,) = found.roots
-    if root not in facts.kernel.small_pointers:
-        return None
+    small = root in facts.kernel.small_pointers
     if found.wide and len(web.definitions) > 1:
-        return _split_narrow(addressing, web, found, root)
+        split = _split_narrow(addressing, web, found, root)
+        return split if small or split is not None and split.of_any_storage else None
     proof, bare = found.proof, found.bare
     checked = not found.placed and any(o.condition is not None for o in proof.assumed)
     # In a helper, a tensor's own start is there in any case; a base of its own would be one more buffer descriptor. From
     # a tensor's start nothing has to be checked.
-    at_start = bare and (not found.moving or _slim(facts, web) or proof.by_caller or checked)
-    if not at_start and found.fits and _reaches(facts, addressing.state_of, addressing.fresh, proof, web):
+    at_start = bare and (not found.moving or _slim(facts, web) or proof.by_caller or checked) and not found.far
+    reach = (
+        _reaches(facts, addressing.state_of, addressing.fresh, proof, web)
+        if found.fits and not at_start
+        else Reach.SOME
+    )
+    if reach is Reach.ALL or reach is Reach.WITHIN_2GIB and small:
         single = len(found.aliases) == 1 and not found.moving and len(web.definitions) == 1
         alias = found.aliases.pop() if single else ""
-        return SplitPointer(root, alias, True, False, found.wide, assumed=frozenset(proof.assumed))
-    if bare:
+        far = reach is Reach.ALL
+        return SplitPointer(root, alias, True, False, found.wide, assumed=frozenset(proof.assumed), of_any_storage=far)
+    if bare and small:
         base = found.bases.pop()
         return SplitPointer(root, "" if addressing.rebound(base) else base, False, True, found.wide)
     return None
+
+
+def _found(addressing: Addressing, web: Web, proof: Signs) -> _Definitions | None:
+    """What the definitions of a pointer variable have in common, with what that rests on in `proof`; None where it cannot be split."""
+    found, facts = _Definitions(proof), addressing.facts
+    taken = (found.moved(facts, d) if d.augmented else found.assigned(addressing, web, d) for d in web.definitions)
+    return found if all(taken) else None
 
 
 def _split_narrow(addressing: Addressing, web: Web, found: _Definitions, root: str) -> SplitPointer | None:
@@ -211,17 +233,21 @@ def _split_narrow(addressing: Addressing, web: Web, found: _Definitions, root: s
         return None
     if any((a := address_of(addressing, d.value)) is None or a.web is not None for d in plain):
         return None
-    if found.bare:
+    reach = Reach.SOME
+    if found.fits and (found.far or not found.bare):
+        reach = _reaches(facts, addressing.state_of, addressing.fresh, found.proof, web)
+    if found.bare and reach is not Reach.ALL:
         return SplitPointer(root, found.bases.pop(), False, True, False, narrow=True)
-    if not found.fits or not _reaches(facts, addressing.state_of, addressing.fresh, found.proof, web):
+    if reach is Reach.SOME:
         return None
-    return SplitPointer(root, "", True, False, False, narrow=True, assumed=frozenset(found.proof.assumed))
+    assumed, far = frozenset(found.proof.assumed), reach is Reach.ALL
+    return SplitPointer(root, "", True, False, False, narrow=True, assumed=assumed, of_any_storage=far)
 
 
-def _reaches(facts: FunctionFacts, state_of: StateOf, fresh: FreshNames, proof: Signs, web: Web) -> bool:
-    """Whether the offsets of the variable reach all of the tensor from a base that moves."""
+def _reaches(facts: FunctionFacts, state_of: StateOf, fresh: FreshNames, proof: Signs, web: Web) -> Reach:
+    """What the offsets of the variable reach of the tensor from a base that moves."""
     made = of_variable(facts, state_of, fresh, web)
-    return made is not None and reaches(facts, proof, made)
+    return Reach.SOME if made is None else reaches(facts, proof, made)
 
 
 def _slim(facts: FunctionFacts, web: Web) -> bool:

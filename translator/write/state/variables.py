@@ -46,6 +46,7 @@ class SplitPointer:
     node: ast.expr | None = None  # the parameter, for a split scalar pointer
     narrow: bool = False  # 64-bit offsets are cut to 32 bits where the variable gets its first value
     assumed: frozenset[Obligation] = frozenset()  # what this rests on
+    of_any_storage: bool = False  # the offsets reach all that is accessed, be the storage within 2 GiB or not
 
 
 @dataclass

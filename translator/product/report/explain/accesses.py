@@ -113,9 +113,10 @@ def _form(view: FunctionView, node: ast.Call, pointer: ast.expr) -> tuple[str, s
         return "load to registers, an iteration ahead or more", "the loop around it is pipelined"
     plan = pointers.plan_access(function.addressing, function.record, pointer)
     if plan is not None:
-        _, split, root, fold = plan
-        where = "all of the address in the offsets" if fold else "uniform part in the base, offsets not negative"
-        return "buffer operation", f"storage of {root} is within 2 GiB ({where})"
+        where = "all of the address in the offsets" if plan.fold else "uniform part in the base, offsets not negative"
+        if plan.of_any_storage:
+            return "buffer operation", f"offsets stay below 2 GiB, whatever the storage of {plan.root} ({where})"
+        return "buffer operation", f"storage of {plan.root} is within 2 GiB ({where})"
     address = addresses.address_of(function.facts, function.state, function.addressing.fresh, pointer)
     if address is None:
         return "tensor of pointers", "the address is not a base plus integers"
