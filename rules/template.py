@@ -20,7 +20,7 @@ from typing import Any
 
 from gluonize.rules.hole_names import ARGUMENTS, OPERAND, Parts
 
-Filling = Mapping[str, str | None]
+Filling = Mapping[str, Any]  # None for an argument that is left out
 
 
 @dataclass(frozen=True)
@@ -39,22 +39,22 @@ class Template:
     def takes_arguments(self) -> bool:
         return ARGUMENTS in self.holes
 
-    def filled(self, values: Filling, operand: Callable[[Any], str]) -> str:
-        """The text with its holes filled. operand: puts parentheses around what cannot stand before `.` or `[`."""
+    def filled(self, values: Filling, operand: Callable[[Any], Any]) -> tuple[Any, ...]:
+        """Its parts, what fills its holes among them. operand: puts parentheses around what cannot stand before `.` or `[`."""
         left_out = frozenset(name for name in self.holes if values.get(name, "") is None)
         template = _without(self.text, left_out) if left_out else self
         return _joined(template.parts, values, operand)
 
-    def called(self, values: Filling, operand: Callable[[Any], str]) -> str:
-        """The function of a template with `{...}`."""
+    def called(self, values: Filling, operand: Callable[[Any], Any]) -> tuple[Any, ...]:
+        """The function of a template with `{...}`, in parts."""
         return _joined(self.function, values, operand)
 
-    def more(self, values: Filling, operand: Callable[[Any], str]) -> list[str]:
-        """What a template with `{...}` adds behind the author's arguments."""
+    def more(self, values: Filling, operand: Callable[[Any], Any]) -> list[tuple[Any, ...]]:
+        """What a template with `{...}` adds behind the author's arguments, each in parts."""
         return [_joined(parts, values, operand) for parts in self.appended]
 
 
-def _joined(parts: Parts, values: Filling, operand: Callable[[Any], str]) -> str:
+def _joined(parts: Parts, values: Filling, operand: Callable[[Any], Any]) -> tuple[Any, ...]:
     out = []
     for i, part in enumerate(parts):
         if i % 2 == 0:
@@ -63,7 +63,7 @@ def _joined(parts: Parts, values: Filling, operand: Callable[[Any], str]) -> str
         value = values[part.removeprefix(OPERAND)]
         assert value is not None, f"bug in gluonize: nothing to fill {part} with"
         out.append(operand(value) if part.startswith(OPERAND) else value)
-    return "".join(out)
+    return tuple(out)
 
 
 @functools.cache

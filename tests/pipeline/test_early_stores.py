@@ -9,10 +9,10 @@ import pytest
 from test_stages import MATMUL, SLICED_PING_PONG, in_short_stages, wide_launch, wide_statuses
 
 from gluonize.decide.choices.chosen import Choices
+from gluonize.gluon.code import assignment, line
 from gluonize.gluon.nodes import (
     Assign,
     Authored,
-    Line,
     Load,
     Named,
     Node,
@@ -22,7 +22,6 @@ from gluonize.gluon.nodes import (
     Read,
     Slot,
     Store,
-    assignment,
 )
 from gluonize.judge.machine.stages import source_stage, translated_stage
 from gluonize.judge.verdict.run import validate_pair
@@ -82,7 +81,7 @@ def test_a_last_product_that_reads_nothing_of_its_own_is_a_stage_behind_the_stor
 
 NEAR_MISSES = {
     "an address that moves behind the loads": (NAMED, *LOADS, MOVE),
-    "a statement that is not looked into": (NAMED, *LOADS, Line("gl.device_assert(ok)")),
+    "a statement that is not looked into": (NAMED, *LOADS, line("gl.device_assert(ok)")),
     "a value that the second load may need": (NAMED, LOADS[0], assignment("b_base", ("b_base + step",)), LOADS[1]),
 }
 

@@ -19,18 +19,17 @@ from gluonize.trace.model.layouts import Mfma, Wmma  # noqa: E402
 from gluonize.search.choose import barriers_inside_stages  # noqa: E402
 from gluonize.decide.choices.chosen import Choices, choices_of  # noqa: E402
 from gluonize.gluon.printer import lines, printed  # noqa: E402
+from gluonize.gluon.code import assignment, line
 from gluonize.gluon.nodes import (  # noqa: E402
     Assign,
     Authored,
     ElementType,
-    Line,
     Named,
     Operand,
     Permuted,
     Product,
     Read,
     Slot,
-    assignment,
     walk,
 )
 from gluonize.loops.passes.stages import StagePlan, late_read, plan_stages, stage_contents  # noqa: E402
@@ -119,7 +118,7 @@ def test_a_read_in_a_compute_stage_is_seen(compute, found: str):
 CONVERTED = ("gl.convert_layout(p.to(", ElementType("v"), "), layout)"), "p", frozenset({"p"})
 ATTENTION = [
     (value("k", "K"),),
-    (Line("# Scores"), product("q", "k", "zeros", " * s", "qk")),
+    (line("# Scores"), product("q", "k", "zeros", " * s", "qk")),
     (value("p", "gl.exp2(qk)", reads=["qk"]),),
     (value("l", "p + l", reads=["p", "l"]),),
     (value("v", "V"),),
@@ -373,11 +372,11 @@ def test_reads_that_are_not_ahead(statements: list):
 def test_reads_ahead():
     b = (Read(Permuted(Named("b"), (1, 0)), "y"),), "b"
     steps = [
-        (Line("copy(a_smem.index(free))"), A_TILE),
+        (line("copy(a_smem.index(free))"), A_TILE),
         (B_TILE,),
-        (Line("p += s"),),
+        (line("p += s"),),
         (product("a", b),),
-        (Line("q += s"),),
+        (line("q += s"),),
     ]
     found = prefetched(steps, [False, False, False, True, False], "slot", lambda name: name)
     reads = ["a = a_smem.index(slot).load(x)", "b_as_operand = b_smem.index(slot).permute([1, 0]).load(y)"]

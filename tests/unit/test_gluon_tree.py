@@ -1,12 +1,27 @@
-"""Trees of pipelined loops: text with holes, how nodes are printed, and what the verifier finds in loops with planted mistakes."""
+"""Trees of pipelined loops: code with nodes in it, how nodes are printed, and what the verifier finds in loops with planted mistakes."""
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 
 import pytest
 
-from gluonize.gluon.holes import MARKS, Holes
+from gluonize.diagnostics import InternalError
+from gluonize.gluon.code import (
+    assignment,
+    begins,
+    code_of,
+    indented,
+    joined,
+    line,
+    lines_of,
+    outline,
+    spliced,
+    without_indent,
+    without_prefix,
+    without_suffix,
+)
 from gluonize.gluon.nodes import (
     ONE,
     Assign,
@@ -19,7 +34,6 @@ from gluonize.gluon.nodes import (
     ElementType,
     Fill,
     Least,
-    Line,
     Load,
     Named,
     Node,
@@ -36,32 +50,53 @@ from gluonize.gluon.nodes import (
     Variable,
     Wait,
     When,
-    assignment,
     binds,
     mapped,
     reads,
     walk,
 )
-from gluonize.gluon.printer import lines, printed
+from gluonize.gluon.printer import lines, opened, printed
 from gluonize.gluon.verify import moved, problems
+from gluonize.gluon.written import Written, binary
 
 DEPTH = Number("N")
 AHEAD = Binary(DEPTH, "-", ONE)
 LAST = Binary(Binary(Binary(Current("k"), "+", DEPTH), "-", ONE), "%", DEPTH)
 
 
-def test_text_keeps_its_nodes():
-    holes = Holes("def f(x): pass")
+def test_code_keeps_its_nodes():
     read = Read(Slot("a_smem", "slot"), "l")
-    text = f"acc += {holes.put(read)} * {holes.put(ElementType('b'))}"
-    assert holes.code(text) == ("acc += ", read, " * ", ElementType("b"))
-    assert holes.put(Read(Slot("a_smem", "slot"), "l")) == holes.put(read)
-    assert printed(holes.code(text)) == "acc += a_smem.index(slot).load(l) * b.dtype"
+    value = binary(Written((read,), ast.Call), "*", Written((ElementType("b"),), ast.Call))
+    code = code_of("acc", " += ", value)
+    assert code == ("acc += ", read, " * ", ElementType("b"))
+    assert printed(code) == "acc += a_smem.index(slot).load(l) * b.dtype"
+    assert opened(code, (Slot,)) == ("acc += ", read.place, ".load(l) * b.dtype")
 
 
-def test_a_hole_is_no_text_of_the_source():
-    holes = Holes(f"x = '{MARKS[0]}0{MARKS[0]}()'")
-    assert holes.code(f"'{MARKS[0]}0{MARKS[0]}()'") == (f"'{MARKS[0]}0{MARKS[0]}()'",)
+def test_a_node_is_no_text():
+    with pytest.raises(InternalError):
+        Written(("x + ", Read(Slot("a_smem", "slot"), "l")), ast.Add).text
+    with pytest.raises(InternalError):
+        code_of("x", 1)
+
+
+def test_lines_of_code_keep_their_nodes():
+    node = Barrier()
+    code = code_of("if x:\n", "    ", node, "\n\n    y")
+    assert lines_of(code) == [("if x:",), ("    ", node), ("",), ("    y",)]
+    assert joined("\n", lines_of(code)) == code
+    assert indented(code, "  ") == ("  if x:\n      ", node, "\n\n      y")
+    assert without_indent(code_of("a(\n    ", node, "\n\n    )"), "    ") == ("a(\n", node, "\n\n)")
+    assert without_indent(code_of("a(\n  ", node, ")"), "    ") is None
+    assert without_prefix(code, "if ") == ("x:\n    ", node, "\n\n    y")
+    assert without_suffix(code, "y") == ("if x:\n    ", node, "\n\n    ") and without_suffix((node,), "y") == (node,)
+    assert outline(code).count("\n") == 3 and begins(code, "if x") and not begins((node,), "")
+
+
+def test_what_is_spliced_stands_between_the_text():
+    node = Barrier()
+    made = spliced("a = b + c", 0, 9, [(4, 5, (node,)), (8, 9, Written("d", ast.Name)), (4, 4, "-")])
+    assert made == ("a = -", node, " + d")
 
 
 SLOT = Slot("a_smem", "slot")
@@ -79,7 +114,7 @@ SLOT = Slot("a_smem", "slot")
         (Wait("cp.wait_group", AHEAD, True), "cp.wait_group(N - 1)"),
         (Store((SLOT, ".store(a_next)"), "a_next"), "a_smem.index(slot).store(a_next)"),
         (When(Binary(Current("t"), "+", DEPTH), Number("n"), (Barrier(),)), "if t + N < n:\n    gl.barrier()"),
-        (Repeat("t", AHEAD, (Line("f(\n  t)"),)), "for t in gl.static_range(N - 1):\n    f(\n      t)"),
+        (Repeat("t", AHEAD, (line("f(\n  t)"),)), "for t in gl.static_range(N - 1):\n    f(\n      t)"),
     ],
 )
 def test_nodes_print(node: Node, text: str):
@@ -93,7 +128,7 @@ def test_lines_are_indented_but_for_those_that_cannot_be():
         ),
         Authored(("y = '''\nz'''",), verbatim=True),
     )
-    stage = Stage("memory", 1, (Line(""), *body))
+    stage = Stage("memory", 1, (line(""), *body))
     assert lines([stage], "  ") == [
         '  with gl.amd.warp_pipeline_stage("memory", priority=1):',
         "",
@@ -223,7 +258,7 @@ PLANTED = {
         replace(REGISTERS, body=(*REGISTERS.body[:2], REGISTERS.body[3], REGISTERS.body[2])), "still to be read"),
     "stored where the other warps read": (
         replace(IN_STAGES, body=(IN_STAGES.body[0], *IN_STAGES.body[2:])), "the other warps may still read"),
-    "refilled without a barrier": (changed(REFILLED, Barrier(), Line("")), "no barrier since it was read"),
+    "refilled without a barrier": (changed(REFILLED, Barrier(), line("")), "no barrier since it was read"),
     "refilled before it is read": (
         replace(REFILLED, body=(*REFILLED.body[:2], *REFILLED.body[3:], REFILLED.body[2])), "takes the place"),
     "a tile ahead with too many under way": (

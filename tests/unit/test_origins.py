@@ -7,7 +7,7 @@ from translation_of import launch, translate
 
 from gluonize.product.report.review.correspondence import correspond
 from gluonize.product.report.review.rows import rows_of
-from gluonize.read.files.source_text import Lined, kept_lines, replace_spans
+from gluonize.read.files.source_text import kept_lines, replace_spans
 
 SOURCE = '''"""Two sums that look alike."""
 import triton
@@ -83,12 +83,12 @@ def test_lines_of_edited_text_are_those_that_their_code_came_from():
     text = "a = 1\nb = f(\n    2\n)\nc = 3\n"
     at = text.index("c = 3")
     spans = [
-        (0, 1, "x"),
-        (at, at, "new = 0\n"),
-        (text.index("2"), text.index("2") + 1, "20"),
-        (at, at + 5, Lined.of("c = 3\nd = 4", (5, 0))),
+        (0, 1, "x", ()),
+        (at, at, "new = 0\n", ()),
+        (text.index("2"), text.index("2") + 1, "20", ()),
+        (at, at + 5, "c = 3\nd = 4", (5, 0)),
     ]
-    made = replace_spans(text, 0, len(text), spans)
+    made = replace_spans(text, 0, len(text), [span[:3] for span in spans])
     assert list(zip(made.split("\n"), kept_lines(text, 0, len(text), spans))) == [
         ("x = 1", 1), ("b = f(", 2), ("    20", 3), (")", 4), ("new = 0", 0), ("c = 3", 5), ("d = 4", 0), ("", 0)
     ]  # fmt: skip

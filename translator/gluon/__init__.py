@@ -1,1 +1,1 @@
-"""Loops of the output as trees of frozen nodes: holes in text, what an expression is, the printer, the verifier."""
+"""Loops of the output as trees of frozen nodes: code with nodes in it, what an expression is, the printer, the verifier."""

@@ -1,6 +1,6 @@
 """What the body of a pipelined loop is made of, as far as passes look into it: tree -> tree, printed at the end.
 
-One principle makes passes possible: **the author's code is opaque but for its holes**. `Code` is text in which what passes
+One principle makes passes possible: **the author's code is opaque but for the nodes in it**. `Code` is text in which what passes
 ask for stands as a node of its own:
 
     acc += a_smem.index(slot).load(l) * s      ("acc += ", Read(Slot("a_smem", "slot"), "l"), " * s")
@@ -10,11 +10,9 @@ Which variables the author's code reads and binds is known from the facts, and s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar, Union
-
-from gluonize.gluon.written import literal
 
 
 @dataclass(frozen=True)
@@ -36,14 +34,14 @@ NONE: frozenset[str] = frozenset()
 class Number(Node):
     """A literal, or what a variable or an expression gives."""
 
-    text: str
+    text: Any
 
 
 @dataclass(frozen=True)
 class Current(Node):
     """The number of the tile that this iteration is about, as the loop spells it."""
 
-    text: str = ""
+    text: Any = ""
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ class Previous(Node):
     function: str = ""
 
 
-ONE = Number(literal(1))
+ONE = Number("1")
 
 
 # Places in LDS -------------------------------------------------------------------------------------------------------
@@ -136,7 +134,7 @@ class ElementType(Node):
 
 @dataclass(frozen=True)
 class Operand(Node):
-    """An operand of a matrix instruction; reads: beside its holes; stem: the variable that it is made from."""
+    """An operand of a matrix instruction; reads: beside the nodes in it; stem: the variable that it is made from."""
 
     code: Code
     stem: str
@@ -149,7 +147,7 @@ class Operand(Node):
 
 @dataclass(frozen=True)
 class Product(Node):
-    """A matrix instruction; its operands are holes of the call. reads: what it reads beside its holes."""
+    """A matrix instruction; its operands are nodes in the call. reads: what it reads beside those."""
 
     code: Code
     reads: frozenset[str] = NONE
@@ -162,14 +160,19 @@ class Product(Node):
 class Line(Node):
     """A statement of ours, or a comment, that no pass looks into."""
 
-    text: str
+    code: Code
+
+    @property
+    def is_comment(self) -> bool:
+        """Whether it is no statement; so is an empty line."""
+        return isinstance(self.code[0], str) and (self.code == ("",) or self.code[0].startswith("#"))
 
 
 @dataclass(frozen=True)
 class Assign(Node):
     """An assignment to a variable; code: the whole statement. name: the author's variable that the target stands for.
 
-    reads: what it reads beside its holes.
+    reads: what it reads beside the nodes in it.
     """
 
     target: str
@@ -295,16 +298,6 @@ class Pipelined(Node):
     unrolled: bool = False
 
 
-def as_lines(texts: Iterable[str]) -> tuple[Line, ...]:
-    return tuple(Line(text) for text in texts)
-
-
-def assignment(target: str, value: Code, reads: frozenset[str] = NONE) -> Assign:
-    """`target = value`."""
-    first, rest = (value[0], value[1:]) if isinstance(value[0], str) else ("", value)
-    return Assign(target, (f"{target} = {first}", *rest), target, reads)
-
-
 # Walking -------------------------------------------------------------------------------------------------------------
 
 Tree = TypeVar("Tree", bound=Any)
@@ -347,7 +340,7 @@ def binds(node: Any) -> frozenset[str]:
 
 
 def beside(names: frozenset[str], code: Code) -> frozenset[str]:
-    """Those of the variables which an expression reads that are not places in LDS which its holes read."""
+    """Those of the variables which an expression reads that are not places in LDS which nodes in it read."""
     return names - {n.name for n in walk(code) if isinstance(n, Named)}
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from gluonize.gluon import nodes
+from gluonize.gluon.code import code_of, outline, replaced
 from gluonize.gluon.nodes import Code, Node
 from gluonize.gluon.written import OPERATORS, Written, name
 from gluonize.read.files.string_lines import inside_strings
@@ -15,78 +16,89 @@ STEP = "    "
 
 def printed(code: Code | Node) -> str:
     """The text of code or of a node; what a statement in the middle of code has more lines is indented as it is."""
-    if isinstance(code, Node):
-        return _printed(code)
-    out = ""
+    (text,) = opened(code_of(code), ())
+    assert isinstance(text, str)
+    return text
+
+
+def opened(code: Code, kept: tuple[type[Node], ...]) -> Code:
+    """Code with the spelling of its nodes in their place, but for those of some kinds."""
+    out: Code = ("",)
     for part in code:
-        text = part if isinstance(part, str) else _printed(part)
-        if not isinstance(part, str) and "\n" in text:
-            line = out[out.rfind("\n") + 1 :]
-            text = text.replace("\n", "\n" + line[: len(line) - len(line.lstrip())])
-        out += text
+        if isinstance(part, str) or isinstance(part, kept):
+            out = code_of(out, part)
+            continue
+        inner = opened(spelled(part), kept)
+        line = outline(out).rpartition("\n")[2]
+        if indent := line[: len(line) - len(line.lstrip())]:
+            inner = replaced(inner, "\n", "\n" + indent)
+        out = code_of(out, inner)
     return out
 
 
-def _printed(node: Node) -> str:
+def spelled(node: Node) -> Code:
+    """How a node is spelled, in text and the nodes that are its parts."""
     if isinstance(
-        node, (nodes.Assign, nodes.Authored, nodes.Operand, nodes.Product, nodes.Fill, nodes.Load, nodes.Store)
+        node,
+        (nodes.Assign, nodes.Authored, nodes.Operand, nodes.Product, nodes.Fill, nodes.Load, nodes.Store, nodes.Line),
     ):
-        return printed(node.code)
-    if isinstance(node, (nodes.Line, nodes.Number, nodes.Current, nodes.Commit)):
-        return node.text
+        return node.code
+    if isinstance(node, (nodes.Number, nodes.Current, nodes.Commit)):
+        return code_of(node.text)
     if isinstance(node, (nodes.Named, nodes.Variable)):
-        return node.name
+        return code_of(node.name)
     if isinstance(node, nodes.ElementType):
-        return f"{name(node.name)}.dtype"
+        return code_of(name(node.name), ".dtype")
     if isinstance(node, nodes.Choose):
-        return f"{node.target} = {printed(node.number)}"
+        return code_of(f"{node.target} = ", node.number)
     if isinstance(node, nodes.Wait):
-        return f"{node.function}({printed(node.left)})"
+        return code_of(f"{node.function}(", node.left, ")")
     if isinstance(node, nodes.Barrier):
-        return "gl.barrier()"
+        return ("gl.barrier()",)
     if isinstance(node, (nodes.Binary, nodes.Least, nodes.Previous)):
         return _number(node)
     if isinstance(node, (nodes.Stage, nodes.Repeat, nodes.When)):
-        return "\n".join(lines([node], ""))
+        return ("\n".join(lines([node], "")),)
     return _in_lds(node)
 
 
 def written(node: Node) -> Written:
     """The text of a number, a place or a read, with what others have to know of it."""
     if isinstance(node, (nodes.Number, nodes.Current)):
-        return node.text if isinstance(node.text, Written) else name(node.text)
+        return name(node.text)
     if isinstance(node, nodes.Binary):
-        return Written(_number(node), OPERATORS[node.op])
+        return Written(opened(_number(node), ()), OPERATORS[node.op])
     if isinstance(node, (nodes.Named, nodes.Variable)):
         return name(node.name)
-    return Written(_printed(node), ast.Attribute if isinstance(node, nodes.ElementType) else ast.Call)
+    form = ast.Attribute if isinstance(node, nodes.ElementType) else ast.Call
+    return Written(opened((node,), ()), form)
 
 
-def _number(node: Node) -> str:
+def _number(node: Node) -> Code:
     if isinstance(node, nodes.Least):
-        return f"min({printed(node.left)}, {printed(node.right)})"
+        return code_of("min(", node.left, ", ", node.right, ")")
     if isinstance(node, nodes.Previous):
-        slot, count = printed(node.slot), printed(node.count)
-        return (
-            f"{node.function}({slot}, {count})" if node.function else f"gl.where({slot} == 0, {count} - 1, {slot} - 1)"
-        )
-    left = printed(node.left)
+        slot, count = node.slot, node.count
+        if node.function:
+            return code_of(f"{node.function}(", slot, ", ", count, ")")
+        return code_of("gl.where(", slot, " == 0, ", count, " - 1, ", slot, " - 1)")
+    assert isinstance(node, nodes.Binary)
     binds = {"%": nodes.Binary, "*": (nodes.Binary, nodes.Least)}.get(node.op, ())
-    return f"{f'({left})' if isinstance(node.left, binds) else left} {node.op} {printed(node.right)}"
+    left = ("(", node.left, ")") if isinstance(node.left, binds) else (node.left,)
+    return code_of(*left, f" {node.op} ", node.right)
 
 
-def _in_lds(node: Node) -> str:
+def _in_lds(node: Node) -> Code:
     if isinstance(node, nodes.Slot):
-        return f"{node.ring}.index({node.index})"
-    place = printed(node.place)
+        return code_of(f"{node.ring}.index(", node.index, ")")
+    assert isinstance(node, (nodes.Permuted, nodes.Part, nodes.Read)), f"bug in gluonize: {node} is not printed"
     if isinstance(node, nodes.Permuted):
-        return f"{place}.permute({list(node.order)})"
+        return code_of(node.place, f".permute({list(node.order)})")
     if isinstance(node, nodes.Part):
-        return f"{place}.slice({node.start}, {node.size}, {node.dim})"
-    assert isinstance(node, nodes.Read), f"bug in gluonize: {node} is not printed"
+        return code_of(node.place, f".slice({node.start}, {node.size}, {node.dim})")
     if node.relaxed:
-        return f"{node.relaxed}.load_shared_relaxed({place}, {node.layout})"
-    return f"{place}.load({node.layout})"
+        return code_of(f"{node.relaxed}.load_shared_relaxed(", node.place, ", ", node.layout, ")")
+    return code_of(node.place, ".load(", node.layout, ")")
 
 
 def lines(statements: Iterable[Node], indent: str, deeper: str = "") -> list[str]:
@@ -96,7 +108,7 @@ def lines(statements: Iterable[Node], indent: str, deeper: str = "") -> list[str
         if isinstance(s, (nodes.Stage, nodes.Repeat, nodes.When)):
             out += [indent + _head(s), *lines(s.body, indent + STEP, deeper + STEP)]
         else:
-            own = _printed(s).split("\n")
+            own = printed(s).split("\n")
             if isinstance(s, nodes.Authored) and s.verbatim:
                 kept = inside_strings("\n".join(own)) if deeper else ()
                 out += [
@@ -115,7 +127,7 @@ def origins(statements: Iterable[Node]) -> list[int]:
         if isinstance(s, (nodes.Stage, nodes.Repeat, nodes.When)):
             out += [0, *origins(s.body)]
         else:
-            count = _printed(s).count("\n") + 1
+            count = printed(s).count("\n") + 1
             out += s.lines if len(s.lines) == count else (s.lines[:1] or (0,)) * count
     return out
 

@@ -210,7 +210,8 @@ class _Machine:
         if isinstance(node, Current):
             return self.numbers[""]
         if isinstance(node, Number):
-            return int(node.text) if node.text.isdigit() else self.numbers[node.text]
+            text = str(node.text)
+            return int(text) if text.isdigit() else self.numbers[text]
         if isinstance(node, Previous):
             return (self.number(node.slot) - 1) % self.number(node.count)
         if isinstance(node, Least):

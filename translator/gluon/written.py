@@ -1,4 +1,4 @@
-"""Expressions of the output: text, and what those who put one into another have to know of it.
+"""Expressions of the output: code, and what those who put one into another have to know of it.
 
 Who writes an expression says what it is, so that nobody reads its text again to find out whether it needs parentheses, or
 whether a tensor moves in it.
@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import ast
 import enum
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from gluonize.gluon.code import code_of, text_of
 from gluonize.gluon.names import spelled_apart
+from gluonize.gluon.nodes import Code
 
 _ATOMS = (ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.ListComp)
 _LOOSE = (
@@ -53,38 +56,49 @@ class Does(enum.Flag):
     READS = enum.auto()  # a tile is read where it lies
 
 
-class Written(str):
-    """An expression as text.
+class Written:
+    """An expression of the output.
 
-    form: the class of its syntax node, of an operation that of its operator. grouped: in parentheses of its own. open: a line
-    ends in it outside of parentheses, so that it cannot stand alone.
+    code: how it is spelled. form: the class of its syntax node, of an operation that of its operator. grouped: in parentheses of its
+    own. open: a line ends in it outside of parentheses, so that it cannot stand alone.
     """
 
-    form: type[ast.AST]
-    grouped: bool
-    open: bool
-    does: Does
-
-    def __new__(
-        cls,
-        text: str,
+    def __init__(
+        self,
+        code: Code | str,
         form: type[ast.AST],
-        *parts: str,
         grouped: bool = False,
         open: bool = False,
         does: Does = Does.NOTHING,
-    ) -> Written:
-        """parts: what it is made of; it does what they do."""
-        made = super().__new__(cls, text)
-        made.form, made.grouped, made.open = form, grouped, open
-        for part in parts:
-            does |= getattr(part, "does", Does.NOTHING)
-        made.does = does
-        return made
+    ):
+        self.code: Code = (code,) if isinstance(code, str) else code
+        self.form, self.grouped, self.open, self.does = form, grouped, open, does
 
-    def __reduce__(self) -> tuple[type[str], tuple[str]]:
-        """In another process it is its text."""
-        return str, (str(self),)
+    def __str__(self) -> str:
+        """Its text. Raises: InternalError where something stands in it that is none yet."""
+        return text_of(self.code)
+
+    @property
+    def text(self) -> str:
+        return str(self)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.text, spec)
+
+    def __bool__(self) -> bool:
+        return self.code != ("",)
+
+    def __repr__(self) -> str:
+        return f"Written({self.code!r}, {self.form.__name__})"
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are spelled the same."""
+        if isinstance(other, str):
+            return self.code == (other,)
+        return isinstance(other, Written) and self.code == other.code
+
+    def __hash__(self) -> int:
+        return hash(self.code[0] if len(self.code) == 1 else self.code)
 
     @property
     def is_name(self) -> bool:
@@ -101,6 +115,9 @@ class Written(str):
         return not self.open and issubclass(self.form, kind)
 
 
+Part = str | Written  # what an expression is made of
+
+
 class Operation(Written):
     """`left sign right`."""
 
@@ -110,18 +127,38 @@ class Operation(Written):
 
 
 class Moved(Written):
-    """A tensor that is converted to a layout, both as text."""
+    """A tensor that is converted to a layout."""
 
     tensor: Written
-    layout: str
+    layout: Part
 
     def moving(self, tensor: Written) -> Moved:
         """Another tensor in the same layout."""
         return converted(tensor, self.layout)
 
 
-def converted(tensor: Written, layout: str) -> Moved:
-    made = Moved(f"gl.convert_layout({tensor}, {layout})", ast.Call, tensor, does=Does.CONVERTS)
+def made(
+    form: type[ast.AST], *parts: Part, grouped: bool = False, open: bool = False, does: Does = Does.NOTHING
+) -> Written:
+    """The expression that the parts are one after the other; it does what they do."""
+    return Written(code_of(*parts), form, grouped, open, doing(parts, does))
+
+
+def doing(parts: Iterable[object], does: Does = Does.NOTHING) -> Does:
+    """What evaluating all parts does."""
+    for part in parts:
+        does |= getattr(part, "does", Does.NOTHING)
+    return does
+
+
+def listing(parts: Sequence[Part]) -> list[Part]:
+    """The parts with commas between them."""
+    return [part for pair in ((", ", part) for part in parts) for part in pair][1:]
+
+
+def converted(tensor: Written, layout: Part) -> Moved:
+    code = code_of("gl.convert_layout(", tensor, ", ", layout, ")")
+    made = Moved(code, ast.Call, does=tensor.does | Does.CONVERTS)
     made.tensor, made.layout = tensor, layout
     return made
 
@@ -130,16 +167,16 @@ def converted(tensor: Written, layout: str) -> Moved:
 class Assigned:
     """`target = value`, or `target += value` with a sign."""
 
-    target: str
+    target: Part
     value: Written
     sign: str = ""
 
     @property
-    def text(self) -> str:
-        return f"{self.target} {self.sign}= {closed(self.value)}"
+    def code(self) -> Code:
+        return code_of(self.target, f" {self.sign}= ", closed(self.value))
 
 
-def name(text: str) -> Written:
+def name(text: Part) -> Written:
     """A variable, or what stands for one already."""
     return text if isinstance(text, Written) else Written(spelled_apart(text), ast.Name)
 
@@ -156,7 +193,7 @@ def operand(value: Written) -> Written:
 
 def grouped(value: Written) -> Written:
     """`value` in parentheses."""
-    return Written(f"({value})", value.form, value, grouped=True)
+    return made(value.form, "(", value, ")", grouped=True)
 
 
 def closed(value: Written) -> Written:
@@ -164,25 +201,25 @@ def closed(value: Written) -> Written:
     return grouped(value) if value.open else value
 
 
-def call(function: str, *arguments: str, does: Does = Does.NOTHING) -> Written:
-    return Written(f"{function}({', '.join(arguments)})", ast.Call, function, *arguments, does=does)
+def call(function: Part, *arguments: Part, does: Does = Does.NOTHING) -> Written:
+    return made(ast.Call, function, "(", *listing(arguments), ")", does=does)
 
 
-def keyword(parameter: str, value: str) -> Written:
+def keyword(parameter: str, value: Part) -> Written:
     """An argument by its name."""
-    return Written(f"{parameter}={value}", ast.keyword, value)
+    return made(ast.keyword, f"{parameter}=", value)
 
 
-def method(owner: Written, function: str, *arguments: str, does: Does = Does.NOTHING) -> Written:
+def method(owner: Written, function: str, *arguments: Part, does: Does = Does.NOTHING) -> Written:
     return call(attribute(owner, function), *arguments, does=does)
 
 
 def attribute(owner: Written, of: str) -> Written:
-    return Written(f"{operand(owner)}.{of}", ast.Attribute, owner)
+    return made(ast.Attribute, operand(owner), f".{of}")
 
 
-def indexed(value: Written, index: str) -> Written:
-    return Written(f"{operand(value)}[{index}]", ast.Subscript, value)
+def indexed(value: Written, index: Part) -> Written:
+    return made(ast.Subscript, operand(value), "[", index, "]")
 
 
 def literal(value: object) -> Written:
@@ -191,17 +228,18 @@ def literal(value: object) -> Written:
     return Written(repr(value), ast.USub if negative else ast.List if isinstance(value, list) else ast.Constant)
 
 
-def tuple_of(*items: str) -> Written:
-    return Written(f"({', '.join(items)}{',' * (len(items) == 1)})", ast.Tuple, *items, grouped=True)
+def tuple_of(*items: Part) -> Written:
+    return made(ast.Tuple, "(", *listing(items), "," * (len(items) == 1), ")", grouped=True)
 
 
-def listed(*items: str) -> Written:
-    return Written(f"[{', '.join(items)}]", ast.List, *items)
+def listed(*items: Part) -> Written:
+    return made(ast.List, "[", *listing(items), "]")
 
 
 def binary(left: Written, sign: str, right: Written) -> Operation:
     """`left sign right`, whose operands bind as they stand."""
-    made = Operation(f"{left} {sign} {right}", OPERATORS[sign], left, right, open=left.open or right.open)
+    code, does = code_of(left, f" {sign} ", right), left.does | right.does
+    made = Operation(code, OPERATORS[sign], open=left.open or right.open, does=does)
     made.left, made.sign, made.right = left, sign, right
     return made
 
@@ -220,14 +258,14 @@ def addend(value: Written, sign: str) -> Written:
 
 
 def negative(value: Written) -> Written:
-    return Written(f"-{operand(value)}", ast.USub, value)
+    return made(ast.USub, "-", operand(value))
 
 
 def total(terms: list[tuple[str, Written]]) -> Written:
     """The sum of addends with their signs, each fit to be one."""
     (sign, value), *rest = terms
     if sign == "-":
-        value = Written(f"- {value}", ast.USub, value, open=value.open)
+        value = made(ast.USub, "- ", value, open=value.open)
     for sign, term in rest:
         value = binary(value, sign, term)
     return value

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 
 from gluonize.facts.function import FunctionFacts
-from gluonize.gluon.written import binary, grouped, literal, name, operand
+from gluonize.gluon.written import Written, binary, grouped, literal, name, operand
 from gluonize.loops.copies import mover
 from gluonize.loops.loop import counts
 from gluonize.loops.loop.loop import PipelinedLoop, Ring
@@ -25,7 +25,9 @@ def can_prefetch(loop: PipelinedLoop) -> bool:
     return rolling and loop.copies and plan.index_dtype == "int32" and not plan.producer
 
 
-def prefetches(facts: FunctionFacts, emit: Emit, record: Record, loop: PipelinedLoop, fetched: list[Ring]) -> list[str]:
+def prefetches(
+    facts: FunctionFacts, emit: Emit, record: Record, loop: PipelinedLoop, fetched: list[Ring]
+) -> list[Written]:
     """One prefetch for each of the tiles `fetched` that the data mover copies."""
     rings = [ring for ring in fetched if ring.load.tile is not None]
     if not loop.l2_ahead or not rings:

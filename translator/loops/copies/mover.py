@@ -12,7 +12,24 @@ from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.integers.polynomials import INDEX, Polynomial, add
 from gluonize.facts.made_descriptors import origin_of
-from gluonize.gluon.written import Written, binary, grouped, literal, method, negative, operand, times, total
+from gluonize.gluon.code import code_of
+from gluonize.gluon.nodes import Code
+from gluonize.gluon.written import (
+    Written,
+    attribute,
+    binary,
+    call,
+    grouped,
+    keyword,
+    listed,
+    literal,
+    method,
+    name,
+    negative,
+    operand,
+    times,
+    total,
+)
 from gluonize.loops.loop.loop import NOWHERE, PipelinedLoop, Ring
 from gluonize.loops.plan.tiles.descriptors import DescriptorTile
 from gluonize.loops.plan.tiles.strided import Axis, StridedTile
@@ -22,10 +39,10 @@ from gluonize.write.descriptors import tdm
 from gluonize.write.state.unit import Record
 from gluonize.write.state.writing import Emit, Writing
 
-NEVER = "2**31 - 1"  # a size at which no tile is clipped
+NEVER = binary(Written("2**31", ast.Pow), "-", literal(1))  # a size at which no tile is clipped
 
 
-def before(writing: Writing, loop: PipelinedLoop, ring: Ring) -> list[str]:
+def before(writing: Writing, loop: PipelinedLoop, ring: Ring) -> list[Code]:
     """The descriptor for a load, at what stays the same of its coordinates, and the ring of its tiles."""
     tile = ring.load.tile
     if isinstance(tile, StridedTile):
@@ -33,35 +50,39 @@ def before(writing: Writing, loop: PipelinedLoop, ring: Ring) -> list[str]:
     return _take(writing.facts, writing.emit, writing.record, loop, ring, tile)
 
 
-def copy(writing: Writing, loop: PipelinedLoop, ring: Ring, slot: str, target: str, condition: Written | None) -> str:
+def copy(
+    writing: Writing, loop: PipelinedLoop, ring: Ring, slot: str, target: Written, condition: Written | None
+) -> Written:
     """Issue the copy of the tile at `loop.round.at` into `slot`, which is `target`."""
     facts = writing.facts
     tile = ring.load.tile
     barrier = loop.ready_of(ring, slot)
     if isinstance(tile, DescriptorTile):
         tdm.check_offsets(facts, writing.record, origin_of(facts, tile.owner), list(tile.offsets))
-        name, offsets = _place(facts, writing.emit, ring, tile)
+        descriptor, offsets = _place(facts, writing.emit, ring, tile)
     else:
-        name, offsets = _position(ring, tile), [
+        descriptor, offsets = _position(ring, tile), [
             _text(facts, writing.emit, tile, a.moving, _index(facts, loop)) for a in tile.axes
         ]
         if tile.unclipped:
-            name = tdm.moved_text(writing.record, name, offsets, condition)
-            offsets, condition = ["0"], None
+            descriptor = tdm.moved_text(writing.record, descriptor, offsets, condition)
+            offsets, condition = [literal(0)], None
     streamed = isinstance(tile, StridedTile) and streams_load(writing, ring.load.call)
-    return tdm.copy_text(writing.record, name, offsets, target, condition, barrier, STREAMED if streamed else "")
+    return tdm.copy_text(writing.record, descriptor, offsets, target, condition, barrier, STREAMED if streamed else "")
 
 
 def prefetch(
     facts: FunctionFacts, emit: Emit, record: Record, loop: PipelinedLoop, ring: Ring, condition: Written
-) -> str:
+) -> Written:
     """Ask for the tile at `loop.round.at` in the L2 cache."""
     tile = ring.load.tile
     if isinstance(tile, DescriptorTile):
-        name, offsets = _place(facts, emit, ring, tile)
+        descriptor, offsets = _place(facts, emit, ring, tile)
     else:
-        name, offsets = _position(ring, tile), [_text(facts, emit, tile, a.moving, loop.round.at) for a in tile.axes]
-    return tdm.prefetch_text(record, name, offsets, condition)
+        descriptor, offsets = _position(ring, tile), [
+            _text(facts, emit, tile, a.moving, loop.round.at) for a in tile.axes
+        ]
+    return tdm.prefetch_text(record, descriptor, offsets, condition)
 
 
 # Descriptors of the source ---------------------------------------------------------------------------------------------
@@ -74,30 +95,36 @@ def _positioned(facts: FunctionFacts, tile: DescriptorTile) -> bool:
 
 def _take(
     facts: FunctionFacts, emit: Emit, record: Record, loop: PipelinedLoop, ring: Ring, tile: DescriptorTile
-) -> list[str]:
+) -> list[Code]:
     owner = emit(tile.owner)
-    shape = f"[{loop.buffers}] + {owner}.block_shape"
-    lines = [f"{ring.smem} = gl.allocate_shared_memory({owner}.dtype, {shape}, {owner}.layout)"]
+    lines = [_allocated(loop, ring, owner)]
     if not _positioned(facts, tile):
         return lines
-    offsets = [tdm.index_text(facts, emit, o) if f else "0" for f, o in zip(tile.fixed, tile.offsets)]
-    return [*lines, f"{ring.tiles} = {tdm.position_text(record, emit(tile.owner), offsets)}"]
+    offsets = [tdm.index_text(facts, emit, o) if f else literal(0) for f, o in zip(tile.fixed, tile.offsets)]
+    return [*lines, code_of(f"{ring.tiles} = ", tdm.position_text(record, owner, offsets))]
 
 
-def _place(facts: FunctionFacts, emit: Emit, ring: Ring, tile: DescriptorTile) -> tuple[str, list[str]]:
+def _allocated(loop: PipelinedLoop, ring: Ring, descriptor: Written) -> Code:
+    """The ring, in LDS, for the tiles of a descriptor."""
+    shape = binary(listed(loop.buffers), "+", attribute(descriptor, "block_shape"))
+    made = call("gl.allocate_shared_memory", attribute(descriptor, "dtype"), shape, attribute(descriptor, "layout"))
+    return code_of(f"{ring.smem} = ", made)
+
+
+def _place(facts: FunctionFacts, emit: Emit, ring: Ring, tile: DescriptorTile) -> tuple[Written, list[Written]]:
     """The descriptor that a copy of the tile takes, and the offsets in it."""
     given = callees.bound(facts, ring.fetch)
     moved = _positioned(facts, tile)
     offsets = [
-        "0" if f and moved else tdm.index_text(facts, emit, o) for f, o in zip(tile.fixed, given["offsets"].elts)
+        literal(0) if f and moved else tdm.index_text(facts, emit, o) for f, o in zip(tile.fixed, given["offsets"].elts)
     ]
-    return (ring.tiles if moved else emit(tile.owner)), offsets
+    return (name(ring.tiles) if moved else emit(tile.owner)), offsets
 
 
 # Strided tiles ---------------------------------------------------------------------------------------------------------
 
 
-def _make(writing: Writing, loop: PipelinedLoop, ring: Ring, tile: StridedTile) -> list[str]:
+def _make(writing: Writing, loop: PipelinedLoop, ring: Ring, tile: StridedTile) -> list[Code]:
     facts = writing.facts
     writing.record.obligations |= tile.assumed
     if tile.small:
@@ -105,19 +132,19 @@ def _make(writing: Writing, loop: PipelinedLoop, ring: Ring, tile: StridedTile) 
     writing.names.suggest(tile.shared, f"{ring.load.name}_shared", 1, ring.load.line)
     base = _further(facts, writing.emit, tile, writing.emit(tile.base), tile.narrow)
     base = _further(facts, writing.emit, tile, base, add(tile.rest, tile.narrow, -1), tile.wide)
-    shape = ", ".join(_size(facts, writing.emit, tile, a) for a in tile.axes)
-    strides = ", ".join(_text(facts, writing.emit, tile, a.stride) for a in tile.axes)
-    block = ", ".join(writing.emit(a.extent) for a in tile.axes)
-    lines = [
-        f"{ring.desc} = {tdm.module(writing.record)}.make_tensor_descriptor({base}, shape=[{shape}], strides=[{strides}], "
-        f"block_shape=[{block}], layout={writing.names.spell(tile.shared)})"
-    ]
+    made = call(
+        f"{tdm.module(writing.record)}.make_tensor_descriptor",
+        base,
+        keyword("shape", listed(*(_size(facts, writing.emit, tile, a) for a in tile.axes))),
+        keyword("strides", listed(*(_text(facts, writing.emit, tile, a.stride) for a in tile.axes))),
+        keyword("block_shape", listed(*(writing.emit(a.extent) for a in tile.axes))),
+        keyword("layout", writing.names.spell(tile.shared)),
+    )
+    lines = [code_of(f"{ring.desc} = ", made)]
     if tile.positioned:
         fixed = [_text(facts, writing.emit, tile, a.fixed) for a in tile.axes]
-        lines.append(f"{ring.tiles} = {tdm.position_text(writing.record, ring.desc, fixed)}")
-    shape = f"[{loop.buffers}] + {ring.desc}.block_shape"
-    lines.append(f"{ring.smem} = gl.allocate_shared_memory({ring.desc}.dtype, {shape}, {ring.desc}.layout)")
-    return lines
+        lines.append(code_of(f"{ring.tiles} = ", tdm.position_text(writing.record, ring.desc, fixed)))
+    return [*lines, _allocated(loop, ring, name(ring.desc))]
 
 
 def _further(
@@ -133,8 +160,8 @@ def _further(
     return binary(base, "+", grouped(text) if len(by) > 1 and not wide and tile.wide else text)
 
 
-def _position(ring: Ring, tile: StridedTile) -> str:
-    return ring.tiles if tile.positioned else ring.desc
+def _position(ring: Ring, tile: StridedTile) -> Written:
+    return name(ring.tiles if tile.positioned else ring.desc)
 
 
 def _index(facts: FunctionFacts, loop: PipelinedLoop) -> Written:
@@ -146,16 +173,16 @@ def _index(facts: FunctionFacts, loop: PipelinedLoop) -> Written:
     return method(index, "to", "gl.int32") if loop.plan.index_dtype != "int32" and wide else index
 
 
-def _size(facts: FunctionFacts, emit: Emit, tile: StridedTile, axis: Axis) -> str:
+def _size(facts: FunctionFacts, emit: Emit, tile: StridedTile, axis: Axis) -> Written:
     """The size of the tensor along `axis`, not negative."""
     if axis.limit is None:
         return NEVER
     text = _text(facts, emit, tile, axis.limit)
     if axis.wide:
-        return f"gl.minimum(gl.maximum({text}, 0), {NEVER}).to(gl.int32)"
+        return method(call("gl.minimum", call("gl.maximum", text, "0"), NEVER), "to", "gl.int32")
     clamped = tile.positioned or (tile.counts_tiles and not tile.unclipped)
     clamped |= all(isinstance(facts.fact(tile.names[a]), ConstFact) for m in axis.limit for a in m)
-    return text if clamped else f"gl.maximum({text}, 0)"
+    return text if clamped else call("gl.maximum", text, "0")
 
 
 def _text(

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from gluonize.decide.layouts.names import LayoutNames
 from gluonize.facts import callees
 from gluonize.facts.products import products
-from gluonize.gluon.holes import Holes
+from gluonize.gluon.code import code_of, replaced
 from gluonize.gluon.names import spelled_apart
-from gluonize.gluon.nodes import Commit, Fill, Load, Node, Slot, Store
-from gluonize.gluon.written import Written, binary, name, operand
+from gluonize.gluon.nodes import Code, Commit, Fill, Load, Node, Slot, Store
+from gluonize.gluon.written import Does, Written, binary, call, keyword, listed, name, operand, tuple_of
 from gluonize.loops.copies import aligned, mover
 from gluonize.loops.loop import counts
 from gluonize.loops.loop.loop import PipelinedLoop, Ring, tile_copies
@@ -34,17 +34,14 @@ class Producer:
 
     writing: Writing
     addressing: Addressing
-    holes: Holes
     loop: PipelinedLoop
 
-    def allocate(self, ring: Ring) -> str:
+    def allocate(self, ring: Ring) -> Code:
         """The ring, in LDS."""
         writing, facts = self.writing, self.writing.facts
         staged = ring.load.staged
         writing.names.suggest(staged.shared, f"{ring.load.name}_shared", 1, ring.load.line)
-        shape = ", ".join(
-            [self.loop.buffers, *shapes.texts(facts, writing.emit, writing.rebound, ring.load.call, staged.shape)]
-        )
+        shape = [self.loop.buffers, *shapes.texts(facts, writing.emit, writing.rebound, ring.load.call, staged.shape)]
         element = facts.tensor(ring.load.call).dtype
         dtype = f"gl.{products.DTYPE.get(element, element)}"
         pointer = callees.bound(facts, ring.fetch).get("pointer")
@@ -55,41 +52,39 @@ class Producer:
         ):
             # Element types that differ between launches then make no difference to the text.
             dtype = f"{spelled_apart(access.root)}.dtype.element_ty"
-        return f"{ring.smem} = gl.allocate_shared_memory({dtype}, [{shape}], {writing.names.spell(staged.shared)})"
+        made = call("gl.allocate_shared_memory", dtype, listed(*shape), writing.names.spell(staged.shared))
+        return code_of(f"{ring.smem} = ", made)
 
     def fetch(self, ring: Ring, slot: str, tile: Node, condition: Written | None, indent: str = "") -> Node:
         """The statement that fetches one tile: to LDS slot `slot`, or to registers; `condition`: it is not past the end.
 
         indent: what is off the lines of its parts, which are the author's, but for the first.
         """
-        target = self.holes.put(Slot(ring.smem, slot, tile))
-        text = self._text(ring, slot, target, condition)
-        code = self.holes.code(text.replace(f"\n{indent}", "\n"))
+        target = Written((Slot(ring.smem, slot, tile),), ast.Call)
+        code = replaced(self._code(ring, slot, target, condition), f"\n{indent}", "\n")
         if ring.load.tile is not None or ring.load.copied:
             return Fill(code, ring.load.tile is None)
         return Load(code, ring.next, tile)
 
-    def _text(self, ring: Ring, slot: str, target: str, condition: Written | None) -> str:
+    def _code(self, ring: Ring, slot: str, target: Written, condition: Written | None) -> Code:
         writing, facts, loop = self.writing, self.writing.facts, self.loop
         node, staged = ring.fetch, ring.load.staged
         if ring.load.tile is not None:
             other = callees.bound(facts, node).get("other")
             if callees.is_given(facts, other):
                 writing.record.explain("the data mover needs no other=0: past the bounds of a tensor it reads zero")
-            return mover.copy(writing, loop, ring, slot, target, None if ring.load.covered else condition)
+            return mover.copy(writing, loop, ring, slot, target, None if ring.load.covered else condition).code
         given = callees.bound(facts, node)
         writing.names.suggest(staged.source, f"{ring.load.name}_load", 1, ring.load.line)
         owner = callees.callee_of(facts, node).owner
         if owner is not None:  # a tensor descriptor
-            exists = "" if ring.load.covered or condition is None else condition
+            exists = None if ring.load.covered else condition
             if ring.load.stored:
-                return (
-                    f"{ring.next} = {descriptors.tile_fetch(writing, owner, given['offsets'], staged.source, exists)}"
-                )
+                tile = descriptors.tile_fetch(writing, owner, given["offsets"], staged.source, exists)
+                return code_of(f"{ring.next} = ", tile)
             copy_width.rest_on_multiples(facts, writing.record, ring.load.call)
-            return descriptors.tile_fetch(
-                writing, owner, given["offsets"], staged.source, exists, target, tile_copies(facts, writing.record)
-            )
+            copies = tile_copies(facts, writing.record)
+            return descriptors.tile_fetch(writing, owner, given["offsets"], staged.source, exists, target, copies).code
         pointer = given["pointer"]
         access = (
             pointers.access_of(writing, self.addressing, pointer, staged.source)
@@ -108,20 +103,20 @@ class Producer:
         modifier = given.get("cache_modifier")
         word = "cache" if use_buffer and (ring.held or ring.load.stored) else "cache_modifier"
         if modifier is not None and not callees.is_empty(facts, modifier):
-            arguments.append(f"{word}={writing.emit(modifier)}")
+            arguments.append(keyword(word, writing.emit(modifier)))
         elif streams_load(writing, ring.load.call):
-            arguments.append(f"{word}={STREAMED}")
+            arguments.append(keyword(word, STREAMED))
         if ring.load.copied:
             aligned.rest_on_alignment(facts, writing.record, ring.load.call, staged.source)
             by_pointers, by_offsets = copies_to_lds(facts.kernel.target)
             name = by_offsets if use_buffer and by_offsets else by_pointers
-            return f"{async_module(writing.record)}.{name}({target}, {', '.join(arguments)})"
+            return call(f"{async_module(writing.record)}.{name}", target, *arguments).code
         function = f"{writing.record.amd(facts.kernel.buffer_module)}.buffer_load" if use_buffer else "gl.load"
-        text = f"{function}({', '.join(arguments)})"
+        loaded = call(function, *arguments, does=Does.NOTHING if use_buffer else Does.READS)
         if ring.held and not loop.only_holds:
             waiting = f"{ring.next}[1:]" if slot == loop.free else ring.next
-            return f"{ring.next} = {waiting} + ({text},)"
-        return f"{ring.next} = {text}"
+            return code_of(f"{ring.next} = {waiting} + ", tuple_of(loaded))
+        return code_of(f"{ring.next} = ", loaded)
 
     def wants(self, ring: Ring) -> Wants:
         """In which layouts the fetch of a tile wants the parts of its address and its masks; offsets of descriptors are scalars."""
@@ -136,10 +131,13 @@ class Producer:
         fact = facts.tensor(ring.load.call)
         return wants | operands_in(facts, [a for k, a in given.items() if k in masks], fact, source)
 
-    def _masks(self, ring: Ring, given: dict[str, ast.expr], condition: Written | None, use_buffer: bool) -> list[str]:
+    def _masks(
+        self, ring: Ring, given: dict[str, ast.expr], condition: Written | None, use_buffer: bool
+    ) -> list[Written]:
         """The arguments of a fetch that say which elements it leaves out, and what these are."""
         writing, facts, loop = self.writing, self.writing.facts, self.loop
-        fact, layout, arguments = facts.tensor(ring.load.call), ring.load.staged.source, []
+        fact, layout = facts.tensor(ring.load.call), ring.load.staged.source
+        arguments: list[Written] = []
         mask, other = given.get("mask"), given.get("other")
         masked = callees.is_given(facts, mask)
         mask_text = None
@@ -151,13 +149,13 @@ class Producer:
         elif ends is not None:
             mask_text = counts.as_value(facts, loop, ends)
         if mask_text is not None:
-            arguments.append(f"mask={mask_text}")
+            arguments.append(keyword("mask", mask_text))
         if masked and callees.is_given(facts, other):
             # Lanes that a buffer access masks off read as zero; other accesses leave what was there.
             if not callees.is_zero(facts, other):
-                arguments.append(f"other={writing.operand_in(other, fact, layout)}")
+                arguments.append(keyword("other", writing.operand_in(other, fact, layout)))
             elif not use_buffer:
-                arguments.append(f"other={writing.emit(other)}")
+                arguments.append(keyword("other", writing.emit(other)))
             else:
                 writing.record.explain("buffer loads need no other=0: what their mask excludes reads as zero")
         return arguments
@@ -178,8 +176,8 @@ def stores(convert: Convert, names: LayoutNames, rings: list[Ring], slot: str, t
 
 
 def _store(convert: Convert, names: LayoutNames, ring: Ring, slot: str, tile: Node) -> Node:
-    staged, value = ring.load.staged, ring.next
+    staged, value = ring.load.staged, name(ring.next)
     if staged.stored != staged.source:
         names.suggest(staged.stored, f"{ring.load.name}_transposed", 1, ring.load.line)
-        value = convert(name(value), staged.stored)
-    return Store((Slot(ring.smem, slot, tile), f".store({value})"), ring.next)
+        value = convert(value, staged.stored)
+    return Store(code_of(Slot(ring.smem, slot, tile), ".store(", value, ")"), ring.next)

@@ -14,9 +14,10 @@ from gluonize.decide.layouts.names import LayoutNames
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.loops.loop_range import is_index
 from gluonize.facts.syntax import target_of
-from gluonize.gluon.nodes import ONE, Assign, Barrier, Binary, Choose, Current, Line, Node, Number, Previous, as_lines
+from gluonize.gluon.code import as_lines, code_of, joined, line, replaced
+from gluonize.gluon.nodes import ONE, Assign, Barrier, Binary, Choose, Code, Current, Node, Number, Previous
 from gluonize.gluon.printer import lines, written
-from gluonize.gluon.written import Assigned, binary, name, operand
+from gluonize.gluon.written import Assigned, binary, call, name, operand
 from gluonize.loops.copies import l2, multicast
 from gluonize.loops.copies.producer import Producer, commit, stores
 from gluonize.loops.forms import once, repeated
@@ -32,6 +33,7 @@ from gluonize.loops.planner.fetched import loaded_by_helpers
 from gluonize.read.files.moved_lines import file_line
 from gluonize.write.calls import calls
 from gluonize.write.products import invariant
+from gluonize.write.state.edits import Made
 from gluonize.write.state.function_loops import FunctionLoops
 from gluonize.write.state.gluon_modules import async_module
 from gluonize.write.state.unit import Decided, Record, Synthesized
@@ -61,26 +63,27 @@ def emit_statement(site: LoopSite, loop: PipelinedLoop, s: ast.stmt) -> None:
         if web in loop.plan.on_both_sides:
             site.plain(s)
             end = site.facts.source.span(s)[1]
-            site.edits.append((end, end, indent + site.statement_text(made)))
+            site.edits.append((end, end, code_of(indent, site.statement_code(made))))
         elif loop.repeats:
             there = repeated.another_follows(site.emit, loop)
-            site.edits.replace(s, f"if {there}:{indent}    {site.statement_text(made)}")
+            site.edits.replace(s, code_of("if ", there, f":{indent}    ", site.statement_code(made)))
         else:
-            site.edits.replace(s, site.statement_text(made))
+            site.edits.replace(s, site.statement_code(made))
         return
     if loop.sliced is not None and s is loop.sliced.statement:
-        site.edits.replace(s, indent.join(slices.accumulate(site, loop.sliced)))
+        site.edits.replace(s, joined(indent, slices.accumulate(site, loop.sliced)))
         return
     _consumer_statement(site, s)
-    site.edits.insert_behind(s, [f"{name} = {read}" for name, (load, read) in loop.round.permuted.items() if load is s])
+    permuted = loop.round.permuted.items()
+    site.edits.insert_behind(s, [code_of(f"{own} = ", read) for own, (load, read) in permuted if load is s])
     before, after = fetched_at(site.decided.choices, loop, s)
     start, end = site.facts.source.span(s)
     if before:
-        site.edits.append(
-            (start, start, "".join(site.hole(node) + indent for node in _fetches(site, loop, before, indent)))
-        )
+        fetches = _fetches(site, loop, before, indent)
+        site.edits.append((start, start, code_of(*(code_of(node, indent) for node in fetches))))
     if after:
-        site.edits.append((end, end, "".join(indent + site.hole(node) for node in _fetches(site, loop, after, indent))))
+        fetches = _fetches(site, loop, after, indent)
+        site.edits.append((end, end, code_of(*(code_of(indent, node) for node in fetches))))
 
 
 def _fetches(site: LoopSite, loop: PipelinedLoop, rings: list[Ring], indent: str) -> tuple[Node, ...]:
@@ -92,7 +95,7 @@ def _fetches(site: LoopSite, loop: PipelinedLoop, rings: list[Ring], indent: str
     if loop.specialized:
         ready, _ = loop.barriers[loop.group_of(rings[0])]
         if any(ring.load.tile is None for ring in rings):
-            made.append(Line(f"{async_module(site.record)}.mbarrier_arrive({ready}.index({loop.slot}))"))
+            made.append(line(f"{async_module(site.record)}.mbarrier_arrive({ready}.index({loop.slot}))"))
     elif copied:
         made += commit(site.record, loop, copied)
     if copied:
@@ -101,7 +104,7 @@ def _fetches(site: LoopSite, loop: PipelinedLoop, rings: list[Ring], indent: str
 
 
 def _producer(site: LoopSite, loop: PipelinedLoop) -> Producer:
-    return Producer(site, site.addressing, site.holes, loop)
+    return Producer(site, site.addressing, loop)
 
 
 def _consumer_statement(site: LoopSite, s: ast.stmt) -> None:
@@ -109,8 +112,8 @@ def _consumer_statement(site: LoopSite, s: ast.stmt) -> None:
     if isinstance(s, ast.Assign) and s.value in site.staged and isinstance(s.targets[0], ast.Name):
         web = site.facts.webs.of_definition[(s, s.targets[0].id)]
         if len(web.definitions) == 1 and not site.state(web).variants and web.uses:
-            text = site.splice(s, {s.value: site.hole(site.staged[s.value].slot())})
-            site.edits.replace(s, site.hole(Assign(web.name, site.holes.code(text), web.name)))
+            code = site.splice(s, {s.value: site.expression(site.staged[s.value].slot())}).code
+            site.edits.replace(s, site.statement(Assign(web.name, code, web.name)))
             return
     site.plain(s)
 
@@ -197,10 +200,10 @@ def emit_around(site: LoopSite, loops: FunctionLoops, loop: PipelinedLoop, s: as
     plan, source = loop.plan, site.facts.source
     first = source.first_line(s)
     before, outer = source.offset(first, 0), source.indent(s)
-    gap = [""] if first > 1 and source.lines[first - 2].strip() else []
+    gap: list[Code] = [("",)] if first > 1 and source.lines[first - 2].strip() else []
     gap += invariant.lines_before(site.hoisted, s)
     if plan.once:
-        site.edits.append((before, before, _block(gap, outer)))
+        site.edits.append((before, before, code_of(*(code_of(line, "\n") for line in _block(gap, outer)))))
         site.edits.append((source.span(s)[0], source.span(s.iter)[1], once.header(site.emit, loop)))
         loop.round.end = tuple(_after(site, loops, loop))
         return
@@ -209,7 +212,7 @@ def emit_around(site: LoopSite, loops: FunctionLoops, loop: PipelinedLoop, s: as
         site.edits.append((start, end, unroll.header(site.emit, loop)))
     elif loop.written_out:
         site.edits.replace(s.target, loop.tile)
-        site.edits.replace(s.iter, f"gl.static_range({counts.tiles(site.emit, loop)})")
+        site.edits.replace(s.iter, call("gl.static_range", counts.tiles(site.emit, loop)))
     else:
         site.edits.replace(s.iter, calls.emit_iterator(site, s.iter))
     loop.round.before = (
@@ -218,8 +221,8 @@ def emit_around(site: LoopSite, loops: FunctionLoops, loop: PipelinedLoop, s: as
     if loop.round.prefetched is not None:
         site.record.choose(f"`for {plan.index}` reads operands from LDS one iteration ahead")
         loop.round.before = (*loop.round.before, *waits(site.emit, site.record, loop)[1:], *loop.round.prefetched.first)
-    first_lines = [*_block(gap, outer).splitlines(), *lines(loop.round.before, outer), ""]
-    site.edits.append((before, before, "".join(f"{line}\n" for line in first_lines)))
+    first_lines = [*_block(gap, outer), *lines(loop.round.before, outer), ""]
+    site.edits.append((before, before, code_of(*(code_of(line, "\n") for line in first_lines))))
     loop.round.end = tuple(_tail(site.emit, site.convert, site.names, loop))
     loop.round.after = tuple(_after(site, loops, loop))
 
@@ -260,7 +263,7 @@ def _top_written_out(facts: FunctionFacts, emit: Emit, loop: PipelinedLoop, inde
     lines = []
     if index_used:
         value = counts.index_value(facts, loop, counts.prologue_index(emit, loop))
-        lines.append(f"{loop.plan.index} = {value}")
+        lines.append(code_of(f"{loop.plan.index} = ", value))
     chosen = [*as_lines(lines), Choose(loop.slot, Binary(Current(loop.tile), "%", loop.depth))]
     return [*chosen, Choose(loop.free, unroll.last_slot(Current(loop.tile), loop.depth))] if loop.copies else chosen
 
@@ -269,7 +272,7 @@ def _top_refilled(facts: FunctionFacts, emit: Emit, loop: PipelinedLoop, index_u
     """The loop index as a value, where it is used and the loop is written out: there is no slot to compute."""
     if not loop.written_out or not index_used:
         return []
-    return [Line(f"{loop.plan.index} = {counts.index_value(facts, loop, counts.prologue_index(emit, loop))}")]
+    return [line(f"{loop.plan.index} = ", counts.index_value(facts, loop, counts.prologue_index(emit, loop)))]
 
 
 def _top(writing: Writing, loop: PipelinedLoop) -> list[Node]:
@@ -287,18 +290,18 @@ def _top(writing: Writing, loop: PipelinedLoop) -> list[Node]:
     elif not loop.only_holds:
         number = Current(counts.tile_number(writing.emit, loop))
         if loop.counter or plan.step is not None:
-            top.append(Line(f"gl.assume({loop.counter or plan.index} >= 0)"))
+            top.append(line(f"gl.assume({loop.counter or plan.index} >= 0)"))
         read = number if loop.round.prefetched is None else Binary(number, "+", ONE)
         top.append(Choose(loop.slot, Binary(read, "%", loop.depth)))
         if loop.specialized:
-            return [*top, Line(f"{loop.phase} = ({number.text} // {loop.buffers}) & 1")]
+            return [*top, line(f"{loop.phase} = (", number, " // ", loop.buffers, ") & 1")]
         if loop.copies:
             top.append(
                 Choose(loop.free, _free_slot(writing.facts, writing.record, writing.decided.choices, loop, number))
             )
     top += waits_of_body(writing, loop)
     if uses_ahead:
-        top.append(Line(f"{loop.ahead} = {plan.index} + {counts.distance(writing.emit, loop)}"))
+        top.append(line(f"{loop.ahead} = {plan.index} + ", counts.distance(writing.emit, loop)))
     return top
 
 
@@ -319,7 +322,7 @@ def _free_slot(facts: FunctionFacts, record: Record, choices: Choices, loop: Pip
 
 def _tail(emit: Emit, convert: Convert, names: LayoutNames, loop: PipelinedLoop) -> list[Node]:
     made = counts.where_fetched(emit, loop, stores(convert, names, loop.rings, loop.store_slot, loop.fetched))
-    return [*made, *([Line(f"{loop.counter} += 1")] if loop.counter else [])]
+    return [*made, *([line(f"{loop.counter} += 1")] if loop.counter else [])]
 
 
 def _index_used(facts: FunctionFacts, loop: PipelinedLoop) -> bool:
@@ -341,10 +344,10 @@ def _computed_here(facts: FunctionFacts, loop: PipelinedLoop, s: ast.stmt) -> bo
 
 def _after(site: LoopSite, loops: FunctionLoops, loop: PipelinedLoop) -> list[Node]:
     waited = loop.copies and not loop.specialized and not loop.written_out and not loop.plan.once
-    why = Line("# Copies past the last tile must not land in LDS that is used for something else.")
+    why = line("# Copies past the last tile must not land in LDS that is used for something else.")
     last = [why, *wait_for(site.record, loop, Number("0"))] if waited else []
     if _copied_over(site.facts, loops, loop):
-        last = [Line("# Every warp is done with the tiles before others are copied to their place."), Barrier()]
+        last = [line("# Every warp is done with the tiles before others are copied to their place."), Barrier()]
     return [*last, *as_lines(_lines_after(site, loop, waited))]
 
 
@@ -360,8 +363,8 @@ def _copied_over(facts: FunctionFacts, loops: FunctionLoops, loop: PipelinedLoop
     return any(n.lineno > own.lineno or any(n in ast.walk(a) for a in around) for n in others)
 
 
-def _lines_after(site: LoopSite, loop: PipelinedLoop, waited: bool) -> list[str]:
-    lines = []
+def _lines_after(site: LoopSite, loop: PipelinedLoop, waited: bool) -> list[Made]:
+    lines: list[Made] = []
     lines += multicast.after_last(site.record, loop, waited)
     if loop.plan.once:
         return lines
@@ -376,14 +379,14 @@ def _lines_after(site: LoopSite, loop: PipelinedLoop, waited: bool) -> list[str]
     if loop.specialized and loop.plan.rolled_back:
         # The moves happen in the producer.
         tiles = name(site.loop_names.fresh("tiles", loop.plan.loop))
-        lines.append(Assigned(tiles, counts.trips(site.emit, loop)).text)
+        lines.append(Assigned(tiles, counts.trips(site.emit, loop)).code)
     for s in loop.plan.rolled_back:
         for made in site.moves(s):
             if loop.repeats:
-                lines += repeated.moved_after(site.emit, loop, made.text)
+                lines += repeated.moved_after(site.emit, loop, made.code)
                 continue
             move = made.value if loop.only_holds else binary(tiles, "*", operand(made.value))
-            lines.append(Assigned(made.target, move, made.sign if loop.specialized else _BACK[made.sign]).text)
+            lines.append(Assigned(made.target, move, made.sign if loop.specialized else _BACK[made.sign]).code)
     return lines
 
 
@@ -397,8 +400,9 @@ def _shares_place(writing: Writing, loop: PipelinedLoop) -> bool:
     return loop.plan.loop in writing.record.filled
 
 
-def _block(lines: list[str], indent: str) -> str:
-    return "".join((indent + line.replace("\n", "\n" + indent) if line else "") + "\n" for line in lines)
+def _block(lines: list[Code], indent: str) -> list[Code]:
+    """Lines behind an indentation; empty ones stay empty."""
+    return [code_of(indent, replaced(line, "\n", "\n" + indent)) if line != ("",) else line for line in lines]
 
 
 __all__ = ["announce", "emit_around", "emit_body", "emit_statement", "fetched_at"]

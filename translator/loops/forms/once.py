@@ -21,14 +21,16 @@ from gluonize.decide.choices.chosen import Choices
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.loops.loop_range import int_of, step_of
 from gluonize.facts.numbers.signs import obligation_at
-from gluonize.gluon.nodes import Node, Number, as_lines
-from gluonize.gluon.written import name, operand
+from gluonize.gluon.code import as_lines, code_of
+from gluonize.gluon.nodes import Code, Node, Number
+from gluonize.gluon.written import binary, name, operand
 from gluonize.loops.copies import mover, multicast
 from gluonize.loops.copies.producer import Producer, commit, stores
 from gluonize.loops.forms.waits import wait_for
 from gluonize.loops.loop.loop import PipelinedLoop
 from gluonize.loops.plan.plan import PipelinePlan
 from gluonize.loops.plan.tiles.tail import TailProof
+from gluonize.write.state.edits import Made
 from gluonize.write.state.writing import Emit
 
 
@@ -70,16 +72,16 @@ def _whole(facts: FunctionFacts, node: ast.expr, step: int) -> ast.expr | None:
     return None
 
 
-def header(emit: Emit, loop: PipelinedLoop) -> str:
+def header(emit: Emit, loop: PipelinedLoop) -> Code:
     """`if low < high`."""
     low, high = (operand(emit(e)) for e in (loop.plan.low, loop.plan.high))
-    return f"if {low} < {high}"
+    return code_of("if ", binary(low, "<", high))
 
 
 def first(producer: Producer) -> tuple[Node, ...]:
     """The only tile of every load, at the top of the branch."""
     writing, loop = producer.writing, producer.loop
-    lines = [f"{loop.plan.index} = {writing.emit(loop.plan.low)}"]
+    lines: list[Made] = [code_of(f"{loop.plan.index} = ", writing.emit(loop.plan.low))]
     for ring in loop.rings:
         tile = ring.load.tile
         lines += mover.before(writing, loop, ring) if tile is not None else [producer.allocate(ring)]

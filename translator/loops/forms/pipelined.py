@@ -142,7 +142,7 @@ class PipelinedFunction(FunctionRewriter):
             addressing=self.addressing,
             loop_names=self.loop_names,
             plain=self.plain_statement,
-            statement_text=self.statement_text,
+            statement_code=self.statement_code,
             block=self.block,
             moves=self.moves,
             conversions_after=self.conversions_after,
@@ -177,7 +177,7 @@ class PipelinedFunction(FunctionRewriter):
             self.ask_fetches(loop, rings)
 
     def ask_fetches(self, loop: PipelinedLoop, rings: list[Ring]) -> None:
-        producer = Producer(self.writing, self.addressing, self.holes, loop)
+        producer = Producer(self.writing, self.addressing, loop)
         for ring in rings:
             self.ask_all(producer.wants(ring))
 

@@ -292,7 +292,12 @@ def _move_bases(
                 for load in followers:
                     sure = obligation_at(facts, load.call.args[0], "shrinks", rewrite, "proven")
                     assumed |= load.shrinking or {sure}
-        elif not state.split.fold and not many and not state.split.of_any_storage and len([d for d in web.definitions if d.augmented]) == 1:
+        elif (
+            not state.split.fold
+            and not many
+            and not state.split.of_any_storage
+            and len([d for d in web.definitions if d.augmented]) == 1
+        ):
             proof = Signs(facts, "offsets that move from tile to tile")
             if proof.holds(s.value) and not wide_scalar(facts, s.value):
                 assumed |= proof.assumed

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from gluonize.facts.function import FunctionFacts
-from gluonize.gluon.nodes import Line, Node, Number, Repeat, as_lines
+from gluonize.gluon.code import as_lines, line
+from gluonize.gluon.nodes import Node, Number, Repeat
 from gluonize.gluon.written import name
 from gluonize.loops.copies import mover, multicast
 from gluonize.loops.copies.producer import Producer, commit, stores
@@ -18,14 +19,15 @@ from gluonize.loops.loop.site import LoopSite
 from gluonize.loops.loop.tile_names import own_names
 from gluonize.loops.passes import early_refill, slices
 from gluonize.trace.front.trace import TensorFact
+from gluonize.write.state.edits import Made
 from gluonize.write.state.gluon_modules import barrier_module
 
 
-def shared_state(producer: Producer) -> list[str]:
+def shared_state(producer: Producer) -> list[Made]:
     """What the partitions of a loop share: rings, and two barriers for each slot."""
     writing, loop = producer.writing, producer.loop
     schedule, module = loop.plan.schedule, barrier_module(writing.record)
-    lines: list[str] = []
+    lines: list[Made] = []
     for ring in loop.rings:
         lines += [producer.allocate(ring)] if ring.load.tile is None else mover.before(writing, loop, ring)
     lines += ["", "# A slot is ready when all copies into it have landed, and empty when every lane has read it."]
@@ -44,7 +46,7 @@ def shared_state(producer: Producer) -> list[str]:
 def prologue(site: LoopSite, producer: Producer) -> tuple[Node, ...]:
     loop = producer.loop
     plan = loop.plan
-    lines = []
+    lines: list[Made] = []
     for ring in loop.rings:
         tile = ring.load.tile
         if ring.held:
@@ -67,7 +69,7 @@ def prologue(site: LoopSite, producer: Producer) -> tuple[Node, ...]:
     if loop.index_names and not _plain_index(site.facts, loop):
         text = counts.index_value(site.facts, loop, index)
         index = name(site.loop_names.fresh(f"{plan.index}_{loop.tile}", plan.loop))
-        body.append(Line(f"{index} = {text}"))
+        body.append(line(index, " = ", text))
         loop.fetch_at(index)
     condition = counts.condition(site.emit, loop, index)
     fetched: list[Ring] = []
@@ -75,7 +77,7 @@ def prologue(site: LoopSite, producer: Producer) -> tuple[Node, ...]:
         for atom in plan.atoms:
             if atom in loop.ahead_of:
                 move = site.line_ahead(loop.ahead_of, atom)
-                body += repeated.moved_before(site.emit, loop, index, move.text) if loop.repeats else [move]
+                body += repeated.moved_before(site.emit, loop, index, move.code) if loop.repeats else [move]
             for ring in loop.rings:
                 if ring.load.statement is atom:
                     body += [producer.fetch(ring, loop.tile, first, condition)]
@@ -92,7 +94,7 @@ def prologue(site: LoopSite, producer: Producer) -> tuple[Node, ...]:
         m, n = loop.sliced.parts
         site.record.choose(f"`{loop.sliced.web.name}` is kept in {m} x {n} slices")
         made += as_lines(slices.take_apart(site.facts, site.state, loop.sliced))
-    return (*made, Line(f"{loop.counter} = 0")) if loop.counter else tuple(made)
+    return (*made, line(f"{loop.counter} = 0")) if loop.counter else tuple(made)
 
 
 def _plain_index(facts: FunctionFacts, loop: PipelinedLoop) -> bool:

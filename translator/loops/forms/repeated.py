@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import ast
 
-from gluonize.gluon.nodes import Line, Node
+from gluonize.gluon.code import code_of, line
+from gluonize.gluon.nodes import Code, Node
 from gluonize.gluon.written import Written, binary, literal, operand
 from gluonize.loops.loop.loop import PipelinedLoop
 from gluonize.write.state.writing import Emit
@@ -47,15 +48,15 @@ def another_follows(emit: Emit, loop: PipelinedLoop) -> Written:
     return binary(loop.round.at, "<", binary(operand(emit(loop.plan.high)), "-", step_of(emit, loop)))
 
 
-def moved_before(emit: Emit, loop: PipelinedLoop, index: Written, move: str) -> list[Node]:
+def moved_before(emit: Emit, loop: PipelinedLoop, index: Written, move: Code) -> list[Node]:
     """Before the loop: a pointer moves where there is a tile behind the one at `index`."""
     there = binary(binary(operand(index), "+", step_of(emit, loop)), "<", operand(emit(loop.plan.high)))
-    return [Line(f"if {there}:"), Line(f"    {move}")]
+    return [line("if ", there, ":"), line("    ", move)]
 
 
-def moved_after(emit: Emit, loop: PipelinedLoop, move: str) -> list[str]:
+def moved_after(emit: Emit, loop: PipelinedLoop, move: Code) -> list[Code]:
     """Behind the loop: a pointer that was left at the last tile, if there was one, stands behind it."""
-    return [f"if {binary(operand(emit(loop.plan.high)), '>', literal(0))}:", f"    {move}"]
+    return [code_of("if ", binary(operand(emit(loop.plan.high)), ">", literal(0)), ":"), code_of("    ", move)]
 
 
 __all__ = ["another_follows", "can_repeat", "moved_after", "moved_before"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 
-from gluonize.gluon.nodes import ONE, Binary, Current, Least, Line, Node, Number, Wait, as_lines
+from gluonize.gluon.code import as_lines, line
+from gluonize.gluon.nodes import ONE, Binary, Current, Least, Node, Number, Wait
 from gluonize.loops.copies.multicast import before_next
 from gluonize.loops.loop import counts
 from gluonize.loops.loop.loop import PipelinedLoop
@@ -22,12 +23,12 @@ def waits(emit: Emit, record: Record, loop: PipelinedLoop, under_way: int = 2, g
     if not loop.copies:
         return ()
     if loop.refills:
-        return (Line("# This tile has landed."), *wait_for(record, loop, Number("0")))
+        return (line("# This tile has landed."), *wait_for(record, loop, Number("0")))
     every = loop.depth if groups == 1 else Binary(Number(str(groups)), "*", loop.depth)
     left: Node = Binary(every, "-", Number(str(under_way)))
     if loop.written_out:
         left = Least(left, Binary(Binary(Number(counts.tiles(emit, loop)), "-", ONE), "-", Current(loop.tile)))
-    why = Line("# This tile has landed, and every warp is done with the slot that the next copy fills.")
+    why = line("# This tile has landed, and every warp is done with the slot that the next copy fills.")
     return (why, *wait_for(record, loop, left), *as_lines(before_next(record, loop)))
 
 

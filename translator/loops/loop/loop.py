@@ -204,7 +204,7 @@ class PipelinedLoop:
         """From now on the producer's syntax is that of the tile at `index`."""
         self.round.at = index
         for name in self.index_names:
-            name.id = index
+            name.id, name.literal = index.text, index
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ class Read:
     def text(self, site: Site, layout: Layout, tile: Place | None = None) -> Written:
         """The tile in `layout`; `tile`: where it lies, by default its slot."""
         relaxed = self.loop.copies and not self.ring.load.stored and site.facts.kernel.target.relaxed_lds_reads
-        return site.hole(
+        return site.expression(
             tree.Read(tile or self.slot(), site.names.spell(layout), async_module(site.record) if relaxed else "")
         )
 

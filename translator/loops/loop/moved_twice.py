@@ -15,6 +15,8 @@ import copy
 
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.webs import Definition, Web, Webs
+from gluonize.gluon.code import code_of
+from gluonize.gluon.nodes import Code
 from gluonize.loops.loop.site import LoopSite
 from gluonize.trace.front.trace import TensorFact
 from gluonize.write.accesses import pointer_variables
@@ -45,18 +47,20 @@ def _use(facts: FunctionFacts, loop: ast.For, web: Web) -> tuple[ast.Name, tuple
     return None
 
 
-def start_lines(site: LoopSite, ahead: Web) -> list[str]:
+def start_lines(site: LoopSite, ahead: Web) -> list[Code]:
     """The statements before the loop that give the producer's variable its first value, in each of its layouts."""
     made = ahead.definitions[0].node
     if site.facts.tensor(made.value) is None:
-        return [f"{ahead.name} = {site.emit(made.value)}"]
+        return [code_of(f"{ahead.name} = ", site.emit(made.value))]
     state = site.state(ahead)
     if state.split is not None:
         default = site.facts.default_layout
         layouts = state.variants or [site.web_home(ahead) or default(site.facts.tensor(made.value).shape)]
         lines = pointer_variables.assign(site, site.addressing, made, state, layouts)
-        return [line.text for line in lines] or ["pass"]
-    return [f"{site.variant_name(state, layout)} = {site.emit(made.value, layout)}" for layout in state.variants]
+        return [line.code for line in lines] or [("pass",)]
+    return [
+        code_of(f"{site.variant_name(state, layout)} = ", site.emit(made.value, layout)) for layout in state.variants
+    ]
 
 
 def name_ahead(name: str) -> str:

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from gluonize.gluon.nodes import Line
+from gluonize.gluon.code import replaced
+from gluonize.gluon.nodes import Code, Line
 from gluonize.gluon.written import Assigned
 from gluonize.trace.model.layouts import Layout
 from gluonize.write.accesses.addresses import Addressing
@@ -17,19 +18,19 @@ from gluonize.write.state.variables import WebState
 
 @dataclass(frozen=True)
 class LoopSite(Site):
-    """plain: writes a statement as outside of pipelined loops; statement_text: the text of one that stands elsewhere; block: writes
+    """plain: writes a statement as outside of pipelined loops; statement_code: one that stands elsewhere; block: writes
     a block. moves: what `x += c` becomes; conversions_after: what a statement's value is moved to. variant_name: what a variable is
     called in a layout."""
 
     addressing: Addressing
     loop_names: LoopNames
     plain: Callable[[ast.stmt], None]
-    statement_text: Callable[[ast.stmt], str]
+    statement_code: Callable[[ast.stmt], Code]
     block: Callable[[list[ast.stmt]], None]
     moves: Callable[[ast.AugAssign], list[Assigned]]
-    conversions_after: Callable[[ast.stmt, ast.AST], list[str]]
+    conversions_after: Callable[[ast.stmt, ast.AST], list[Code]]
     variant_name: Callable[[WebState, Layout], str]
 
     def line_ahead(self, ahead_of: Mapping[ast.stmt, ast.stmt], s: ast.stmt) -> Line:
         """The statement that stands for `s` where a tile ahead is fetched, at no indentation of its own."""
-        return Line(self.statement_text(ahead_of[s]).replace("\n" + self.facts.source.indent(s), "\n"))
+        return Line(replaced(self.statement_code(ahead_of[s]), "\n" + self.facts.source.indent(s), "\n"))

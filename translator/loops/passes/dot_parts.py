@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from gluonize.gluon.nodes import Assign, Line, Node, Operand, Product, Variable, assignment, mapped, walk
+from gluonize.gluon.code import assignment
+from gluonize.gluon.nodes import Assign, Line, Node, Operand, Product, Variable, mapped, walk
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from gluonize.facts.function import FunctionFacts
 from gluonize.facts.products import products
 from gluonize.facts.syntax import target_of
 from gluonize.facts.variables.definitions import names_read
-from gluonize.gluon.nodes import ONE, Binary, Choose, Current, Line, Node, Number
+from gluonize.gluon.code import line
+from gluonize.gluon.nodes import ONE, Binary, Choose, Current, Node, Number
 from gluonize.gluon.written import Written, binary, literal, name, operand
 from gluonize.loops.copies.producer import Producer, commit
 from gluonize.loops.loop import counts
@@ -96,7 +97,7 @@ def again(site: LoopSite, producer: Producer) -> tuple[Node, ...]:
     """In that stage: the copy of the tile that comes into the slot which was read."""
     loop = producer.loop
     at, tile = operand(binary(name(loop.ahead), "+", literal(1))), Binary(Current(), "+", loop.depth)
-    why = Line("# Both groups have read this operand: its next tile takes its place.")
+    why = line("# Both groups have read this operand: its next tile takes its place.")
     return why, *_copy(site, producer, at, loop.slot, tile, "next")
 
 

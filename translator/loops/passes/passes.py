@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.refusals import refuse
-from gluonize.gluon.nodes import Line, Node, Pipelined, Repeat, Store
+from gluonize.gluon.code import Lined, line
+from gluonize.gluon.nodes import Node, Pipelined, Repeat, Store
 from gluonize.gluon.printer import lines, origins
 from gluonize.loops.loop import counts
 from gluonize.loops.loop.loop import PipelinedLoop
@@ -19,7 +20,6 @@ from gluonize.loops.passes.refill import refilled
 from gluonize.loops.passes.slices import stage_contents_of
 from gluonize.loops.passes.stages import alternating, late_read, stage_contents
 from gluonize.loops.passes.steps import Step, take_steps
-from gluonize.read.files.source_text import Lined
 
 Names = Callable[..., str]  # gives a name that the function does not use
 
@@ -27,19 +27,20 @@ Names = Callable[..., str]  # gives a name that the function does not use
 def finish_loop(site: LoopSite, loop: PipelinedLoop) -> None:
     """Passes over the body of a loop that has been written, whose edits are final; then its text."""
     s, source = loop.plan.loop, site.facts.source
-    steps, (top, end) = take_steps(site.facts, site.reads, site.holes, site.edits, s)
+    steps, (top, end) = take_steps(site.facts, site.reads, site.edits, s)
     if loop.stages:
         check_apart(site.facts, steps)
     body = passed(loop, steps, functools.partial(site.loop_names.fresh, loop=s))
-    loop.round.tree = tree_of(loop, body, counts.tiles(site.emit, loop) if loop.written_out else "")
+    loop.round.tree = tree_of(loop, body, counts.tiles(site.emit, loop).text if loop.written_out else "")
     text = "\n".join([*lines(body, source.indent(s.body[0])), *lines(loop.round.after, source.indent(s))])
-    made = Lined.of(text + "\n" if end > source.line_end(s) else text, [*origins(body), *origins(loop.round.after), 0])
+    text = text + "\n" if end > source.line_end(s) else text
+    made = Lined((text,), (*origins(body), *origins(loop.round.after), 0))
     site.edits.append((top, end, made))
 
 
 def read_ahead(site: LoopSite, loop: PipelinedLoop) -> Prefetched | None:
     """The body as it is so far, with its reads at the end; None where these stay where they are."""
-    steps, _ = take_steps(site.facts, site.reads, site.holes, site.edits.copy(), loop.plan.loop)
+    steps, _ = take_steps(site.facts, site.reads, site.edits.copy(), loop.plan.loop)
     check_apart(site.facts, steps)
     return _ahead(loop, steps, functools.partial(site.loop_names.fresh, loop=loop.plan.loop))
 
@@ -56,7 +57,9 @@ def tree_of(loop: PipelinedLoop, body: tuple[Node, ...], count: str) -> Pipeline
     """The whole of a loop; count: of its tiles, where it is written out."""
     trips = (0, 1) if loop.plan.once else (int(count),) if count.isdigit() else ()
     fewest = FEWEST_BUFFERS if loop.round.prefetched is not None else 2 if loop.copies else 1
-    return Pipelined(loop.round.before, body, loop.round.after, loop.buffers, fewest, count, trips, bool(loop.first))
+    return Pipelined(
+        loop.round.before, body, loop.round.after, loop.buffers.text, fewest, count, trips, bool(loop.first)
+    )
 
 
 def passed(loop: PipelinedLoop, steps: list[Step], names: Names) -> tuple[Node, ...]:
@@ -96,10 +99,10 @@ def _alternating(loop: PipelinedLoop, steps: list[Step], names: Names) -> list[N
         contents = stage_contents([*every, stored], loop.stages, tiles, names)
     contents[-1].append(tuple(s for s in loop.round.end if s not in stored))
     loop.round.late_read = late_read(contents, loop.stages)
-    why = Line("# The tile of the next iteration has landed: the other warps read it a stage earlier.")
+    why = line("# The tile of the next iteration has landed: the other warps read it a stage earlier.")
     waits = (why, *loop.round.waits[1:]) if loop.round.waits else ()
     return [
-        *(line for line in loop.round.top if line not in loop.round.waits),
+        *(s for s in loop.round.top if s not in loop.round.waits),
         *alternating(contents, loop.stages, waits),
     ]
 

@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from gluonize.gluon.code import line
 from gluonize.gluon.nodes import (
     ONE,
     Assign,
     Binary,
     Current,
-    Line,
     Named,
     Node,
     Number,
@@ -82,7 +82,7 @@ def prefetched(
     late = {*tiles, *binds(tuple(ahead))} & reads((*others, *after)) | {*tiles} & reads(parts.matrix)
     if not ahead or early or late or _of_slot(rest, slot):
         return None
-    comment = Line("# The next tile's operands, read while this tile is multiplied.")
+    comment = line("# The next tile's operands, read while this tile is multiplied.")
     following = [_at(read, slot, slot, Binary(Current(), "+", ONE)) for read in ahead]
     return Prefetched(tuple(_at(read, slot, "0", Number("0")) for read in ahead), (*rest, comment, *following))
 

@@ -12,21 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gluonize.gluon.nodes import (
-    Assign,
-    Barrier,
-    Line,
-    Node,
-    Permuted,
-    Read,
-    Slot,
-    Variable,
-    as_lines,
-    assignment,
-    mapped,
-    places,
-    walk,
-)
+from gluonize.gluon.code import as_lines, assignment, line
+from gluonize.gluon.nodes import Assign, Barrier, Node, Permuted, Read, Slot, Variable, mapped, places, walk
 from gluonize.gluon.written import name
 from gluonize.loops.copies.multicast import before_next
 from gluonize.loops.copies.producer import Producer, commit
@@ -64,7 +51,7 @@ def fills(producer: Producer) -> tuple[Node, ...]:
         *(producer.fetch(ring, loop.free, loop.fetched, condition) for ring in copied),
         *commit(writing.record, loop, copied),
     ]
-    why = Line("# Every warp has read this tile: the next one takes its place.")
+    why = line("# Every warp has read this tile: the next one takes its place.")
     return (why, *counts.where_fetched(writing.emit, loop, again))
 
 

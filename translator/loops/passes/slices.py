@@ -28,7 +28,8 @@ from gluonize.facts.products import products, scaled as scaled_products
 from gluonize.facts.products.scaled import ScaledProduct
 from gluonize.facts.variables.definitions import assigned_fact
 from gluonize.facts.webs import Web
-from gluonize.gluon.nodes import NONE, Assign, Named, Part, Product, walk
+from gluonize.gluon.code import assignment
+from gluonize.gluon.nodes import NONE, Code, Named, Part, Product, walk
 from gluonize.gluon.written import Written, literal, name as variable
 from gluonize.loops.passes.stages import StagePlan, Statements
 from gluonize.loops.plan.plan import PipelinePlan
@@ -36,6 +37,7 @@ from gluonize.trace.model.layouts import Layout, Mfma, Wmma
 from gluonize.trace.model.shared_layouts import Padded, Swizzled
 from gluonize.write.products import dots, packed_scales, scaled_dots
 from gluonize.write.state.relations import Wants
+from gluonize.write.state.edits import Made
 from gluonize.write.state.site import Site
 from gluonize.write.state.writing import StateOf
 
@@ -208,26 +210,26 @@ def wants(site: Site, sliced: SlicedDot) -> Wants:
     return {node: layout for wanted in own for node, layout in wanted.items()}
 
 
-def accumulate(site: Site, sliced: SlicedDot) -> list[Written]:
+def accumulate(site: Site, sliced: SlicedDot) -> list[Code]:
     """In the loop, for the dot's statement: each slice, with the parts of the operands read when they are first needed."""
-    lines: list[Written] = []
+    lines: list[Code] = []
     parts = _ScaledParts(site, sliced, lines) if sliced.product is not None else _Parts(site, sliced, lines)
     for i, row in enumerate(sliced.names):
         for j, name in enumerate(row):
             a, b = parts.of(0, i), parts.of(1, j)
             value = parts.product(a, b, variable(name))
-            lines.append(_assigned(site, name, value, frozenset({name, *(x for x in (*a, *b) if x.is_name)})))
+            lines.append(_assigned(site, name, value, frozenset({name, *(x.text for x in (*a, *b) if x.is_name)})))
     return lines
 
 
-def _assigned(site: Site, name: str, value: Written, reads: frozenset[str]) -> Written:
-    return site.hole(Assign(name, site.holes.code(f"{name} = {value}"), name, reads))
+def _assigned(site: Site, name: str, value: Written, reads: frozenset[str]) -> Code:
+    return site.statement(assignment(name, value, reads))
 
 
 class _Parts:
     """Parts of the operands of a product, read when they are first needed; lines: to which the reads are added."""
 
-    def __init__(self, site: Site, sliced: SlicedDot, lines: list[Written]):
+    def __init__(self, site: Site, sliced: SlicedDot, lines: list[Code]):
         self.site, self.sliced, self.lines = site, sliced, lines
         self.known: dict[tuple[str, int], Written] = {}
         self.prepare()
@@ -293,7 +295,7 @@ class _ScaledParts(_Parts):
         ]
         text = scaled_dots.instruction(self.site, self.scaled, *sides, acc)
         reads = self.site.reads(self.sliced.dot)
-        return self.site.hole(Product(self.site.holes.code(text), reads), text)
+        return self.site.expression(Product(text.code, reads), text)
 
 
 def stages_of(sliced: SlicedDot) -> tuple[StagePlan, ...]:
@@ -320,8 +322,8 @@ def stage_contents_of(steps: list[Statements], sliced: int) -> list[list[Stateme
 
 
 def join(
-    facts: FunctionFacts, names: LayoutNames, conversions_after: Callable[..., list[str]], sliced: SlicedDot
-) -> list[str]:
+    facts: FunctionFacts, names: LayoutNames, conversions_after: Callable[..., list[Code]], sliced: SlicedDot
+) -> list[Made]:
     """After the loop: one accumulator again."""
     m, n = sliced.shape
     rows = [
@@ -332,7 +334,7 @@ def join(
     whole = _joined(rows, m, lambda x, y, size: f"gl.join({x}, {y}).permute(2, 0, 1).reshape({size}, {width})")
     layout = names.spell(_result(facts, sliced))
     name = sliced.web.name
-    lines = [
+    lines: list[Made] = [
         "# The slices are registers of one accumulator: nothing moves.",
         f"{name} = gl.convert_layout({whole}, {layout}, assert_trivial=True)",
     ]

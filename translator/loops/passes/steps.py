@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.products import products
-from gluonize.gluon.holes import Holes
+from gluonize.gluon.code import begins, joined, lines_of, outline, spliced, without_prefix, without_suffix
 from gluonize.gluon.nodes import NONE, Authored, Code, Line, Node, beside
-from gluonize.read.files.source_text import kept_lines, replace_spans
-from gluonize.write.state.edits import Edits
+from gluonize.write.state.edits import Edits, origins
 
 Reads = Callable[[ast.AST], frozenset[str]]  # the variables that a statement reads as rewritten
 
@@ -28,9 +27,7 @@ class Step:
     multiplies: bool  # whether they have a matrix product
 
 
-def take_steps(
-    facts: FunctionFacts, reads: Reads, holes: Holes, every: Edits, s: ast.For
-) -> tuple[list[Step], tuple[int, int]]:
+def take_steps(facts: FunctionFacts, reads: Reads, every: Edits, s: ast.For) -> tuple[list[Step], tuple[int, int]]:
     """The steps of a body, whose edits are taken from `every`; and where it begins and ends."""
     source, statements, out = facts.source, list(s.body), []
     top, stop = source.offset(source.first_line(s.body[0], s.iter.end_lineno), 0), source.line_end(s)
@@ -48,14 +45,14 @@ def take_steps(
         here = [e for e in edits if e[1] <= end or e[0] < end]
         edits = [e for e in edits if e not in here]
         end = max([end, *(e[1] for e in here)])  # what is left out takes its newline along
-        text = replace_spans(source.text, start, end, here)
+        code = spliced(source.text, start, end, here)
         made: tuple[Node, ...] = ()  # of a statement that is left out
-        if text:
-            kept = kept_lines(source.text, start, end, here)
-            kept = kept if begins_line or not text.startswith("\n") else kept[1:]
-            text = text if begins_line else text.removeprefix("\n")
-            text = text.removesuffix("\n") if source.text[end - 1] == "\n" else text
-            made = _statements(facts, reads, holes, own, text, source.indent(s.body[0]), kept)
+        if code != ("",):
+            kept = origins(source, start, end, here)
+            kept = kept if begins_line or not begins(code, "\n") else kept[1:]
+            code = code if begins_line else without_prefix(code, "\n")
+            code = without_suffix(code, "\n") if source.text[end - 1] == "\n" else code
+            made = _statements(facts, reads, own, code, source.indent(s.body[0]), kept)
         multiplies = any(facts.taken(x) and products.multiplies(facts, x) for x in own)
         out.append(Step(tuple(own), made, multiplies))
         start, begins_line = end, source.text[end - 1] == "\n"
@@ -64,38 +61,32 @@ def take_steps(
 
 
 def _statements(
-    facts: FunctionFacts,
-    reads: Reads,
-    holes: Holes,
-    sources: list[ast.stmt],
-    text: str,
-    indent: str,
-    kept: Sequence[int],
+    facts: FunctionFacts, reads: Reads, sources: list[ast.stmt], code: Code, indent: str, kept: Sequence[int]
 ) -> tuple[Node, ...]:
     """The statements of a step: those of ours that stand on lines of their own, and the author's. kept: where each line came from."""
     out: list[Node] = []
-    own: list[str] = []
-    origins: list[int] = []
+    own: list[Code] = []
+    from_lines: list[int] = []
 
     def close() -> None:
-        moves = all(line.startswith(indent) if line.strip() else not line for line in own)
-        lines = [line.removeprefix(indent) if moves else line for line in own]
-        if moves and all(not line or line.startswith("#") for line in lines):
-            out.extend(Line(line) for line in lines)
+        moves = all(begins(line, indent) if outline(line).strip() else line == ("",) for line in own)
+        lines = [Line(without_prefix(line, indent) if moves else line) for line in own]
+        if moves and all(line.is_comment for line in lines):
+            out.extend(lines)
         else:
-            made = _authored(facts, reads, sources, holes.code("\n".join(lines)), not moves)
-            out.append(replace(made, lines=tuple(origins)))
+            made = _authored(facts, reads, sources, joined("\n", (line.code for line in lines)), not moves)
+            out.append(replace(made, lines=tuple(from_lines)))
         own.clear()
-        origins.clear()
+        from_lines.clear()
 
-    for number, line in enumerate(text.split("\n")):
-        code = holes.code(line.removeprefix(indent))
-        if line.startswith(indent) and len(code) == 1 and isinstance(code[0], Node):
+    for line, origin in zip(lines_of(code), kept):
+        rest = without_prefix(line, indent)
+        if begins(line, indent) and len(rest) == 1 and isinstance(rest[0], Node):
             close()
-            out.append(replace(code[0], lines=(kept[number],)))
+            out.append(replace(rest[0], lines=(origin,)))
         else:
             own.append(line)
-            origins.append(kept[number])
+            from_lines.append(origin)
     close()
     return tuple(out)
 

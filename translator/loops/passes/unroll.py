@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
-from gluonize.gluon.nodes import ONE, Binary, Choose, Line, Node, Number
-from gluonize.gluon.written import operand
+from gluonize.gluon.code import code_of, line
+from gluonize.gluon.nodes import ONE, Binary, Choose, Code, Node, Number
+from gluonize.gluon.written import call, literal, name, operand, times
 from gluonize.loops.passes.slices import accumulator_of
 from gluonize.loops.plan.plan import PipelinePlan
 from gluonize.write.state.writing import Emit
@@ -86,21 +87,21 @@ def _of_tiles(facts: FunctionFacts, plan: PipelinePlan, dot: ast.Call) -> bool:
     return True
 
 
-def header(emit: Emit, loop: "PipelinedLoop") -> str:
+def header(emit: Emit, loop: "PipelinedLoop") -> Code:
     """`k_first in range(0, gl.cdiv(K, BLOCK_K), NUM_BUFFERS)`."""
     plan = loop.plan
-    low = "0" if plan.low is None else emit(plan.low)
-    step = loop.buffers if plan.step is None else f"{loop.buffers} * {operand(emit(plan.step))}"
-    return f"{loop.first} in range({low}, {emit(plan.high)}, {step})"
+    low = literal(0) if plan.low is None else emit(plan.low)
+    step = loop.buffers if plan.step is None else times(loop.buffers, operand(emit(plan.step)))
+    return code_of(f"{loop.first} in ", call("range", low, emit(plan.high), step))
 
 
 def top(emit: Emit, loop: "PipelinedLoop") -> list[Node]:
     """The loop index and the slots of one copy of the body."""
     plan = loop.plan
-    index = loop.slot if plan.step is None else f"{loop.slot} * {operand(emit(plan.step))}"
+    index = name(loop.slot) if plan.step is None else times(name(loop.slot), operand(emit(plan.step)))
     counts = any(load.tile is not None and load.tile.counts_tiles for load in plan.loads)
     used = {n.id for s in plan.loop.body for n in ast.walk(s) if isinstance(n, ast.Name)}
-    lines = [Line(f"{plan.index} = {loop.first} + {index}")] if counts or plan.index in used else []
+    lines = [line(f"{plan.index} = {loop.first} + ", index)] if counts or plan.index in used else []
     return [*lines, Choose(loop.free, last_slot(Number(loop.slot), loop.depth))]
 
 

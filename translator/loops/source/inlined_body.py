@@ -81,7 +81,7 @@ def body_for(
 def _renames(text: SourceText, statements: list[ast.stmt], renamed: dict[str, Written]) -> list[Edit]:
     """The edits that put what stands for them in place of a helper's names."""
     edits = [
-        (*text.span(n), renamed[n.id] if _stands_alone(parent, n) else operand(renamed[n.id]))
+        (*text.span(n), (renamed[n.id] if _stands_alone(parent, n) else operand(renamed[n.id])).text)
         for s in statements
         for parent in ast.walk(s)
         for n in ast.iter_child_nodes(parent)
@@ -287,6 +287,6 @@ def _results(
     for e in elements:
         start, end = text.span(e)
         changed = replace_spans(text.text, start, end, [x for x in edits if start <= x[0] and x[1] <= end])
-        texts.append(closed(Written(changed, form_of(e), open=text.is_open(e))))
+        texts.append(closed(Written(changed, form_of(e), open=text.is_open(e))).text)
     pairs = [(t, e) for t, e in zip(targets, texts) if t != e]
     return [f"{', '.join(t for t, _ in pairs)} = {', '.join(e for _, e in pairs)}"] if pairs else []

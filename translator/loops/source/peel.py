@@ -147,7 +147,7 @@ def _without(facts: FunctionFacts, loop: ast.For, selections: _Selections) -> li
     gone += list(_only_for(facts, loop, selections, gone))
     for s, x in selections:
         if s not in gone:
-            edits.append((*source.span(x.call), operand(Written(source.of(x.kept), form_of(x.kept)))))
+            edits.append((*source.span(x.call), operand(Written(source.of(x.kept), form_of(x.kept))).text))
     for s in gone:
         start, end = source.starts[s.lineno - 1], source.line_end(s) + 1
         own = source.text[start:end].strip()

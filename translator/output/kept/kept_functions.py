@@ -63,7 +63,7 @@ def counterpart_call(
             raise NoCounterpart(f"its counterpart has no `{name}`")
     texts: dict[str, str | None] = {name: code(node) for name, node in given.items()} | dict(more)
     row_text = template(row.text)
-    return expression(row_text.filled({name: texts.get(name) for name in row_text.holes}, lambda text: f"({text})"))
+    return expression("".join(row_text.filled({n: texts.get(n) for n in row_text.holes}, lambda text: f"({text})")))
 
 
 _SAYS = "`NVMMASharedLayout.get_default_for(block, dtype)` where it is made"

@@ -11,7 +11,7 @@ import copy
 import functools
 import io
 import tokenize
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from gluonize.read.files.moved_lines import record_moved
@@ -100,16 +100,16 @@ class SourceText:
         spans = [(*self.span(child), new) for child, new in edits]
         return replace_spans(self.text, start, end, [*spans, *more])
 
-    def appended(self, call: ast.AST, arguments: Iterable[str]) -> Edit:
-        """The edit that puts arguments behind those of a call: before its last parenthesis, after a comma if there is one."""
+    def place_behind(self, call: ast.AST) -> tuple[int, int, str]:
+        """(start, end, separator) of what stands behind the arguments of a call: where more of them go, and what comes before these."""
         start, end = self.span(call)
-        inner, added = self.text[start : end - 1].rstrip(), ", ".join(arguments)
+        inner = self.text[start : end - 1].rstrip()
         first, _, last = inner.rpartition("\n")
         if first and "#" in last:  # a comment ends the last argument's line
             separator = "\n" + last[: len(last) - len(last.lstrip())]
         else:
             separator = " " if inner.endswith(",") else ", " if not inner.endswith("(") else ""
-        return start + len(inner), end, f"{separator}{added})"
+        return start + len(inner), end, separator
 
 
 def first_line(lines: list[str], line: int, above: int = 0) -> int:
@@ -129,20 +129,11 @@ def replace_spans(text: str, start: int, end: int, spans: Iterable[tuple[int, in
     return "".join(out) + text[at:end]
 
 
-class Lined(str):
-    """Text that stands for some of a source, with the line that each of its lines came from, 0 for none."""
+def kept_lines(text: str, start: int, end: int, spans: Iterable[tuple[int, int, str, Sequence[int]]]) -> list[int]:
+    """For each line of what `replace_spans` gives the line of `text`, from 1, that the first of its code came from; 0 for one that is new.
 
-    lines: tuple[int, ...]
-
-    @classmethod
-    def of(cls, text: str, lines: Iterable[int]) -> Lined:
-        made = cls(text)
-        made.lines = tuple(lines)
-        return made
-
-
-def kept_lines(text: str, start: int, end: int, spans: Iterable[Edit]) -> list[int]:
-    """For each line of what `replace_spans` gives the line of `text`, from 1, that the first of its code came from; 0 for one that is new."""
+    spans: with the line that each of their own lines came from, where that is known.
+    """
     out, at, number = [0], start, 1 + text.count("\n", 0, start)
 
     def add(piece: str, origin: Callable[[int], int]) -> None:
@@ -152,10 +143,9 @@ def kept_lines(text: str, start: int, end: int, spans: Iterable[Edit]) -> list[i
             if part.strip() and not out[-1]:
                 out[-1] = origin(k)
 
-    for a, b, new in [*sorted(spans, key=lambda span: span[:2]), (end, end, "")]:
+    for a, b, new, known in [*sorted(spans, key=lambda span: span[:2]), (end, end, "", ())]:
         add(text[at:a], lambda k, first=number: first + k)
         number += text.count("\n", at, a)
-        known = new.lines if isinstance(new, Lined) else ()
         add(new, lambda k, own=number if b > a else 0, known=known: known[k] if k < len(known) else own)
         number += text.count("\n", a, b)
         at = b

@@ -125,7 +125,7 @@ class _Definitions:
     @property
     def bare(self) -> bool:
         """Whether all start at one parameter, or at a variable that is one."""
-        return len(self.bases) == 1 and "" not in self.bases and "__inner__" not in self.bases
+        return len(self.bases) == 1 and "" not in self.bases
 
     def moved(self, facts: FunctionFacts, d: Definition) -> bool:
         """Take in `p += x`; False where the variable cannot be split."""
@@ -157,7 +157,7 @@ class _Definitions:
             self.fits &= not inner.fold
             self.moving |= inner.moves
             start = inner.base or base_variable(addressing.fresh, address.web)
-            self.bases.add(start if inner.fold and not inner.moves else "__inner__")
+            self.bases.add(start if inner.fold and not inner.moves else "")
         elif address.web is web:
             self.moving |= bool(address.scalars)
         elif any(t.variable for t in address.scalars):

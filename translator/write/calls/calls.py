@@ -13,7 +13,7 @@ from gluonize.facts.products import products
 from gluonize.facts.refusals import refuse
 from gluonize.facts.syntax import arguments_of
 from gluonize.gluon.imports import TRITON_LANGUAGE
-from gluonize.gluon.written import Written, attribute, literal, operand
+from gluonize.gluon.written import Part, Written, attribute, call, keyword, literal, operand
 from gluonize.rules.builtins import BUILTINS
 from gluonize.trace.front.trace import ConstFact, TensorFact, TupleFact
 from gluonize.trace.model.layouts import Layout, Slice
@@ -140,13 +140,13 @@ def role_of(facts: FunctionFacts, staged: Container[ast.AST], value: ast.expr, n
 # Emission -----------------------------------------------------------------------------------------------------------
 
 
-def emit_statement_call(site: Site, addressing: Addressing, helper: Helpers, node: ast.expr) -> str:
+def emit_statement_call(site: Site, addressing: Addressing, helper: Helpers, node: ast.expr) -> Part:
     if isinstance(node, ast.Call):
         return inline_asm.statement(site.facts, node) or emit_call(site, addressing, helper, node, None)
     return site.emit(node)
 
 
-def emit_iterator(writing: Writing, node: ast.expr) -> str:
+def emit_iterator(writing: Writing, node: ast.expr) -> Written:
     """`tl.range(a, b, num_stages=3)` -> `range(a, b)`: Gluon's loops take no schedule, it is written out instead."""
     if not isinstance(node, ast.Call):
         return writing.emit(node)
@@ -161,8 +161,8 @@ def emit_iterator(writing: Writing, node: ast.expr) -> str:
             arguments = [low_text, writing.emit(high), *([] if step is None else [writing.emit(step)])]
         if unroll:
             writing.record.imports.add(TRITON_LANGUAGE)
-            return f"tl.range({', '.join(arguments)}, loop_unroll_factor={writing.emit(unroll[0].value)})"
-        return f"{BUILTINS.by_callee['triton.language.range'].template.called({}, operand)}({', '.join(arguments)})"
+            return call("tl.range", *arguments, keyword("loop_unroll_factor", writing.emit(unroll[0].value)))
+        return call("".join(BUILTINS.by_callee["triton.language.range"].template.called({}, operand)), *arguments)
     return writing.emit(node)
 
 
@@ -257,7 +257,7 @@ def _histogram(writing: Writing, node, callee, given, want):
     want = want or writing.home(node)
     data, mask = given["input"], given.get("mask")
     texts = writing.texts(call_wants.histogram_wants(writing, node, callee, given, want), facts.tensor(data))
-    values: dict[str, str | None] = {"input": texts[data], "mask": None}
+    values: dict[str, Part | None] = {"input": texts[data], "mask": None}
     if mask in texts:
         values["mask"] = as_tensor(facts, mask, texts[mask])
     values |= {"num_bins": writing.emit(given["num_bins"]), "layout": writing.names.spell(want)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import zlib
+from string import Formatter
 from dataclasses import dataclass, replace
 
 from gluonize.diagnostics import TranslationError
@@ -12,7 +13,7 @@ from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.refusals import refuse
 from gluonize.gluon.imports import LIBDEVICE
-from gluonize.gluon.written import Written, call, form_of, literal, method, name, operand
+from gluonize.gluon.written import Written, call, form_of, literal, made, method, name, operand, tuple_of
 from gluonize.rules import ptx
 from gluonize.trace.front.trace import ConstFact, TensorFact, TupleFact
 from gluonize.trace.model.layouts import Layout
@@ -103,7 +104,7 @@ def in_plain_text(text: str, constraints: str, operands: list[str], results: lis
             return 'gl.static_assert(False, "PTX reads a register that it did not set")'
         values[step.result] = _spelled(step, values)
     given = [_as_kind(values[f"${i}"], known[result]) for i, result in enumerate(results)]
-    return given[0] if first == 1 else f"({', '.join(given)})"
+    return (given[0] if first == 1 else tuple_of(*given)).text
 
 
 def _parsed(text: str) -> Written:
@@ -228,7 +229,8 @@ def _spelled(step: ptx.Step, values: dict[str, _Value]) -> _Value:
         texts = texts if isinstance(first, str) else [method(call("gl.to_tensor", repr(first)), "to", "gl.uint32")]
     if template == "{0}":
         return _Value(texts[0], gives)
-    return _Value(Written(template.format(*texts), ast.Call, *texts, grouped=template.startswith("(")), gives)
+    parts = [x for before, hole, *_ in Formatter().parse(template) for x in (before, texts[int(hole)] if hole else "")]
+    return _Value(made(ast.Call, *parts, grouped=template.startswith("(")), gives)
 
 
 def _function(steps: list[ptx.Step], kinds: list[str], results: list[str]) -> Synthesized:
@@ -247,7 +249,7 @@ def _function(steps: list[ptx.Step], kinds: list[str], results: list[str]) -> Sy
         else:
             body.append(f"    r{n} = {value.text}")
             values[step.result] = _Value(name(f"r{n}"), value.kind)
-    body.append(f"    return {', '.join(_as_kind(values[f'${i}'], kind) for i, kind in enumerate(results))}")
+    body.append(f"    return {', '.join(_as_kind(values[f'${i}'], kind).text for i, kind in enumerate(results))}")
     digest = zlib.crc32("\n".join(body).encode()) & 0xFFFF  # the same instructions may differ in their operands
     words = [step.row.word or step.row.opcode.split(".")[0] for step in steps if step.row.gluon != "{0}"]
     title = f"asm_{'_'.join(words[:6])}_{digest:04x}"

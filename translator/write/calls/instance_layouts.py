@@ -17,9 +17,10 @@ import libcst as cst
 from gluonize.decide.layouts.names import Asked, LayoutNames
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.variables.siblings import varies
+from gluonize.gluon.code import code_of
 from gluonize.gluon.function import GluonFunction, Statement, code, constant
 from gluonize.gluon.walk import walk
-from gluonize.gluon.written import Written
+from gluonize.gluon.written import Part, Written, attribute, call
 from gluonize.trace.model.layouts import Blocked, DotOperand, Layout, Linear
 from gluonize.write.calls.tuples import flatten
 from gluonize.write.state.site import Site
@@ -28,11 +29,13 @@ from gluonize.write.state.variables import WebState
 from gluonize.write.state.writing import Writing
 
 
-def offer(writing: Writing, node: ast.expr, layout: Layout, tensor: Written, shape: str) -> None:
+def offer(writing: Writing, node: ast.expr, layout: Layout, tensor: Written, shape: Part) -> None:
     """`gl.reshape(tensor, shape)`, which the statement of `node` can make, has `layout`."""
     s = statement_of(writing.facts, node)
     if isinstance(s, ast.stmt) and tensor.is_name and isinstance(layout, (Blocked, Linear)):
-        writing.record.instance_layouts.setdefault((layout, s), f"gl.reshape({tensor}, {shape}).type.layout")
+        writing.record.instance_layouts.setdefault(
+            (layout, s), attribute(call("gl.reshape", tensor, shape), "type.layout")
+        )
 
 
 def insert(site: Site, states: Mapping[int, WebState], agreed: set[Layout]) -> None:
@@ -41,7 +44,7 @@ def insert(site: Site, states: Mapping[int, WebState], agreed: set[Layout]) -> N
     fixed = agreed | {layout.parent.root for layout in site.names.order if isinstance(layout, DotOperand)}
     for (layout, statement), text in site.record.instance_layouts.items():
         if layout not in fixed:
-            site.edits.insert_before(statement, f"{site.names.spell(layout)}: gl.constexpr = {text}")
+            site.edits.insert_before(statement, code_of(site.names.spell(layout), ": gl.constexpr = ", text))
     for layout, statement, name in variables:
         if layout not in fixed:
             site.edits.insert_behind(statement, [f"{site.names.spell(layout)}: gl.constexpr = {name}.type.layout"])

@@ -9,7 +9,19 @@ from gluonize.facts.callees import is_true
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.products import products
 from gluonize.facts.refusals import refuse
-from gluonize.gluon.written import Written, call, indexed, keyword, literal, name, operand, times, tuple_of
+from gluonize.gluon.written import (
+    Part,
+    Written,
+    call,
+    indexed,
+    keyword,
+    listed,
+    literal,
+    name,
+    operand,
+    times,
+    tuple_of,
+)
 from gluonize.trace.front.trace import ConstFact, TensorFact, TupleFact
 from gluonize.trace.model.layouts import Layout, Slice
 from gluonize.write.calls import tuples
@@ -197,12 +209,12 @@ def _reduce_with_indices(writing: Writing, node, callee, given, text, data, axis
         if d != axis:
             layout = Slice(d, layout)
     sizes = shapes.texts(facts, writing.emit, writing.rebound, data, fact.shape)
-    index = f"gl.arange(0, {sizes[axis]}, layout={writing.names.spell(layout)})"
+    index = call("gl.arange", "0", sizes[axis], keyword("layout", writing.names.spell(layout)))
     if fact.rank > 1:
-        index += "[" + ", ".join(":" if d == axis else "None" for d in range(fact.rank)) + "]"
-        zeros = f"gl.zeros([{', '.join(sizes)}], gl.int32, layout={writing.names.spell(parent)})"
-        index = f"gl.broadcast({index}, {zeros})[0]"
-    values = {"values": text, "index": index, "axis": str(axis), "combine": combine}
+        index = indexed(index, ", ".join(":" if d == axis else "None" for d in range(fact.rank)))
+        zeros = call("gl.zeros", listed(*sizes), "gl.int32", keyword("layout", writing.names.spell(parent)))
+        index = indexed(call("gl.broadcast", index, zeros), "0")
+    values: dict[str, Part | None] = {"values": text, "index": index, "axis": str(axis), "combine": combine}
     values["keep_dims"] = "True" if keeps else None
     return call_text.by_template(writing.record, callee.row, values, callee.row.with_index or callee.row.becomes)
 

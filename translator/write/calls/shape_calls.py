@@ -12,7 +12,7 @@ from gluonize.facts.callees import bind, callee_of, first_tensor, is_true
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.refusals import refuse
 from gluonize.facts.variables.siblings import varies
-from gluonize.gluon.written import Written, attribute, operand
+from gluonize.gluon.written import Part, Written, attribute, listed, operand
 from gluonize.trace.front.trace import ConstFact, TensorFact, TupleFact
 from gluonize.trace.model.layouts import Blocked, Layout, Linear, Slice
 from gluonize.write.calls import instance_layouts, tuples
@@ -95,9 +95,9 @@ def emit_shape(writing: Writing, node: ast.Call, callee, given, want: Any) -> Wr
         return _reshaped(writing, node, callee, given, want)
     if step == "permute":
         order = _order(facts, node, callee, given, source.rank)
-        axes = str(list(order))
+        of_axes = str(list(order))
         by_row = functools.partial(call_text.by_template, writing.record, callee.row)
-        return permuted(writing, node, data, order, want, lambda text: by_row({"input": text, "order": axes}))
+        return permuted(writing, node, data, order, want, lambda text: by_row({"input": text, "order": of_axes}))
     if step == "join":
         return _joined(writing, node, callee, given, want)
     raise refuse(facts.frame, node, "shape-call", f"`{callee.name}` is not translated")
@@ -134,7 +134,7 @@ def _reshaped(writing: Writing, node: ast.Call, callee, given, want: Layout) -> 
     facts, data = writing.facts, first_tensor(writing.facts, given)
     source, fact = facts.tensor(data), facts.tensor(node)
     parent = _reshape_operand(facts, writing.cheap, writing.home, node, data, fact, want)
-    values: dict[str, str | None] = {"input": operand(writing.emit(data, parent))}
+    values: dict[str, Part | None] = {"input": operand(writing.emit(data, parent))}
     own = _infer(facts, node, "reshape", source.shape, parent, fact.shape)
     if "shape" in callee.row.template.holes:
         values["shape"] = _shape_text(facts, writing.emit, node, callee, given, fact)
@@ -241,16 +241,15 @@ def _axes(facts: FunctionFacts, given, rank: int) -> list[int]:
     return axes
 
 
-def _shape_text(facts: FunctionFacts, emit: Emit, node, callee, given, fact) -> str:
+def _shape_text(facts: FunctionFacts, emit: Emit, node, callee, given, fact) -> Part:
     """The shape argument as a list expression, constexpr names kept."""
     rest = [a for k, a in given.items() if k not in ("input", "self", "can_reorder")]
     if len(rest) == 1 and isinstance(facts.fact(rest[0]), TupleFact):
-        text = emit(rest[0])
-        return text
+        return emit(rest[0])
     if rest and all(isinstance(facts.fact(a), ConstFact) for a in rest):
         if len(rest) == 1 and isinstance(facts.fact(rest[0]).value, (list, tuple)):
             return emit(rest[0])
-        return "[" + ", ".join(emit(a) for a in rest) + "]"
+        return listed(*(emit(a) for a in rest))
     return str(list(fact.shape))
 
 
@@ -290,7 +289,12 @@ def _scalar_shape(writing: Writing, node, callee, given, want) -> Written:
         shape = str(list(fact.shape))
     own = facts.fact(first)
     dtype = attribute(scalar, "dtype") if isinstance(own, TensorFact) else f"gl.{fact.dtype}"
-    values = {"shape": shape, "input": scalar, "dtype": dtype, "layout": writing.names.spell(want)}
+    values: dict[str, Part | None] = {
+        "shape": shape,
+        "input": scalar,
+        "dtype": dtype,
+        "layout": writing.names.spell(want),
+    }
     return call_text.by_template(writing.record, callee.row, values, callee.row.of_scalar)
 
 
@@ -368,7 +372,7 @@ def _joined(writing: Writing, node, callee, given, want) -> Written:
     join = _infer(facts, node, "join", source.shape, parent)
     joined_shape = (*source.shape, 2)
     a, b = (children[t] for t in tensors[:2]) if len(tensors) > 1 else (children[first], children[first])
-    values: dict[str, str | None] = {"a": a, "b": b, "shape": str(list(fact.shape))}
+    values: dict[str, Part | None] = {"a": a, "b": b, "shape": str(list(fact.shape))}
     if callee.row.layouts == ("join",):
         return _fit(writing, call_text.by_template(writing.record, callee.row, values), join, want)
     if "permute" not in callee.row.layouts:

@@ -19,8 +19,11 @@ import libcst as cst
 from gluonize.decide.layouts.size_range import Bound, SizeRange, in_words
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.loops.loop_range import loop_bounds, trips_of
+from gluonize.gluon.code import code_of
 from gluonize.gluon.function import GluonFunction, layout_made, parsed
 from gluonize.gluon.names import spelled_apart
+from gluonize.gluon.nodes import Code
+from gluonize.gluon.written import Written, grouped, literal
 from gluonize.gluon.walk import called, children, dotted, names, walk
 from gluonize.read.files.source_text import Edit
 from gluonize.rules import gluon
@@ -75,7 +78,7 @@ def untranslated(fn: JITFunction, condition: str) -> str:
     return f"gl.static_assert(False, {quoted(f'{fn.__name__}: `{what}` {_UNTRANSLATED}')})"
 
 
-def idle_loop(facts: FunctionFacts, loop: ast.For, emit: Callable[[ast.expr], str]) -> list[str]:
+def idle_loop(facts: FunctionFacts, loop: ast.For, emit: Callable[[ast.expr], Written]) -> list[Code]:
     """The statement that refuses trips of a loop which makes none by its compile-time bounds; none for any other loop."""
     bounds = loop_bounds(facts, loop)
     if bounds is None or trips_of(facts, *bounds) != 0:
@@ -83,10 +86,10 @@ def idle_loop(facts: FunctionFacts, loop: ast.For, emit: Callable[[ast.expr], st
     low, high, _ = bounds
     if not any(isinstance(n, ast.Name) for bound in (low, high) if bound is not None for n in ast.walk(bound)):
         return []  # it never makes one
-    first, last = "0" if low is None else _side(low, emit), _side(high, emit)
+    first, last = literal(0) if low is None else _side(low, emit), _side(high, emit)
     fn = facts.frame.fn
     message = quoted(f"{fn.__name__}: `{loop_text(facts, loop)}` {_IDLE}")
-    return [f"gl.static_assert({last} <= {first}, {message})"]
+    return [code_of("gl.static_assert(", last, " <= ", first, f", {message})")]
 
 
 def loop_text(facts: FunctionFacts, loop: ast.For) -> str:
@@ -94,10 +97,10 @@ def loop_text(facts: FunctionFacts, loop: ast.For) -> str:
     return f"for {facts.source.of(loop.target)} in {facts.source.of(loop.iter)}"
 
 
-def _side(node: ast.expr, emit: Callable[[ast.expr], str]) -> str:
+def _side(node: ast.expr, emit: Callable[[ast.expr], Written]) -> Written:
     """One side of a comparison."""
     loose = isinstance(node, (ast.Compare, ast.BoolOp, ast.IfExp, ast.UnaryOp, ast.NamedExpr))
-    return f"({emit(node)})" if loose else emit(node)
+    return grouped(emit(node)) if loose else emit(node)
 
 
 def missing_side(facts: FunctionFacts, owned: Container[ast.AST], s: ast.If) -> list[Edit]:

@@ -14,9 +14,9 @@ from typing import Any
 from gluonize.facts.callees import is_descriptor
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.made_descriptors import Origin, origin_of
-from gluonize.gluon.written import Written
+from gluonize.gluon.written import Part, Written
 from gluonize.gluon.written import attribute as attribute_of
-from gluonize.gluon.written import call, indexed, literal, method, operand, tuple_of
+from gluonize.gluon.written import call, indexed, literal, method, tuple_of
 from gluonize.trace.front.trace import OpaqueFact, TensorFact
 from gluonize.trace.model.layouts import Layout, Slice
 from gluonize.write.descriptors import tdm, tdm_rows
@@ -133,7 +133,7 @@ def _access(
         writing.record.reaches(root)
     pad = _padding(facts, owner)
     name = writing.added(tile_function(facts, writing.record, kind, rank, buffer, pad))
-    arguments = [writing.emit(owner)]
+    arguments: list[Part] = [writing.emit(owner)]
     if kind in ("gather", "scatter"):
         rows, column = indices
         arguments += [texts[rows], writing.emit(column)]
@@ -142,7 +142,7 @@ def _access(
     if value is not None:
         text = texts[value]
         if kind != "gather" and facts.fact(value).dtype != block.dtype:
-            text = method(text, "to", f"{operand(writing.emit(owner))}[0].dtype.element_ty")
+            text = method(text, "to", attribute_of(indexed(writing.emit(owner), "0"), "dtype.element_ty"))
         arguments.append(text)
     arguments += _block_texts(facts, writing.emit, owner, shape, kind)
     arguments.append(writing.names.spell(layout))
@@ -157,8 +157,8 @@ def tile_fetch(
     owner: ast.expr,
     offsets: ast.expr,
     layout: Layout,
-    condition: str = "",
-    slot: str = "",
+    condition: Written | None = None,
+    slot: Written | None = None,
     copies: Copies | None = None,
 ) -> Written:
     """A call that loads a tile in `layout`, or copies it to LDS `slot`; nothing but zeros unless `condition`."""
@@ -168,13 +168,13 @@ def tile_fetch(
     buffer = root is not None and root in facts.kernel.small_pointers
     if buffer:
         writing.record.reaches(root)
-    kind = "copy" if slot else "load"
+    kind = "copy" if slot is not None else "load"
     name = writing.added(
-        tile_function(facts, writing.record, kind, len(shape), buffer, "zero", copies, bool(condition))
+        tile_function(facts, writing.record, kind, len(shape), buffer, "zero", copies, condition is not None)
     )
-    arguments = [slot] if slot else []
+    arguments: list[Part] = [slot] if slot is not None else []
     arguments += [writing.emit(owner), *_offset_texts(writing.emit, offsets, len(shape))]
-    arguments += [condition] if condition else []
+    arguments += [condition] if condition is not None else []
     arguments += _block_texts(facts, writing.emit, owner, shape, "load")
     return call(name, *arguments, writing.names.spell(layout))
 
@@ -232,14 +232,14 @@ def _placed(facts: FunctionFacts, node: ast.Call, shape: tuple[int, ...]) -> Lay
     return None
 
 
-def _offset_texts(emit: Emit, node: ast.expr, rank: int) -> list[str]:
+def _offset_texts(emit: Emit, node: ast.expr, rank: int) -> list[Written]:
     if isinstance(node, (ast.List, ast.Tuple)):
         return [emit(e) for e in node.elts]
     text = emit(node)
     return [indexed(text, str(i)) for i in range(rank)]
 
 
-def _block_texts(facts: FunctionFacts, emit: Emit, owner: ast.expr, shape: tuple[int, ...], kind: str) -> list[str]:
+def _block_texts(facts: FunctionFacts, emit: Emit, owner: ast.expr, shape: tuple[int, ...], kind: str) -> list[Part]:
     """Block sizes, by the names that the descriptor was made with where those are in reach."""
     block = _elements(facts, owner, 3, "block_shape") if kind not in ("gather", "scatter") else []
     return [emit(e) for e in block] or [str(s) for s in shape]

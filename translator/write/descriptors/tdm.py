@@ -9,6 +9,7 @@ bounds-masked accesses (`NotForTheDataMover`, caught in `kernel.py`).
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from gluonize.decide.layouts.names import LayoutNames
 from gluonize.facts.function import FunctionFacts
@@ -16,7 +17,7 @@ from gluonize.facts.made_descriptors import Origin
 from gluonize.facts.numbers.signs import obligations_of, sign_of
 from gluonize.facts.syntax import unparsed
 from gluonize.facts.webs import Web
-from gluonize.gluon.written import Written, call, listed, method
+from gluonize.gluon.written import Part, Written, call, keyword, listed, method
 from gluonize.trace.front.trace import ConstFact, TensorFact
 from gluonize.trace.model.layouts import Layout, SharedLayout
 from gluonize.trace.model.shared_layouts import Padded, Swizzled
@@ -157,15 +158,15 @@ def make_text(
     facts = writing.facts
     layout = layout_of(Origin(facts, made), shape)
     writing.names.suggest(layout, f"{name}_shared", 1, made.lineno)
-    arguments: list[str] = [writing.emit(a) for a in made.args[:4]]
-    for keyword in made.keywords:
-        if keyword.arg == "shape":
-            arguments.append(f"shape={bounds_text(facts, writing.emit, keyword.value)}")
-        elif keyword.arg != "padding_option":
-            arguments.append(f"{keyword.arg}={writing.emit(keyword.value)}")
+    arguments = [writing.emit(a) for a in made.args[:4]]
+    for named in made.keywords:
+        if named.arg == "shape":
+            arguments.append(keyword("shape", bounds_text(facts, writing.emit, named.value)))
+        elif named.arg != "padding_option":
+            arguments.append(keyword(named.arg, writing.emit(named.value)))
     if len(made.args) > 1:
         arguments[1] = bounds_text(facts, writing.emit, made.args[1])
-    arguments.append(f"layout={writing.names.spell(layout)}")
+    arguments.append(keyword("layout", writing.names.spell(layout)))
     return call(f"{module(writing.record)}.make_tensor_descriptor", *arguments)
 
 
@@ -196,7 +197,7 @@ def index_text(facts: FunctionFacts, emit: Emit, node: ast.expr) -> Written:
     return method(text, "to", "gl.int32") if wide else text
 
 
-def load_text(writing: Writing, desc: str, offsets: str, layout: Layout, shared: bool) -> Written:
+def load_text(writing: Writing, desc: Part, offsets: Part, layout: Layout, shared: bool) -> Written:
     """A call that loads a tile. shared: whether several workgroups of a cluster have the same part of it."""
     tdm = module(writing.record)
     copy = [f"{tdm}.async_load(desc, offsets, smem)", f"{tdm}.async_wait(0)"]
@@ -215,7 +216,7 @@ def {name}(desc, offsets, layout: gl.constexpr):
     return call(writing.added(Synthesized(name, text)), desc, offsets, writing.names.spell(layout))
 
 
-def store_text(writing: Writing, desc: str, offsets: str, value: str) -> Written:
+def store_text(writing: Writing, desc: Part, offsets: Part, value: Part) -> Written:
     tdm = module(writing.record)
     text = f'''@gluon.jit
 def store_tile(desc, offsets, value):
@@ -230,41 +231,45 @@ def store_tile(desc, offsets, value):
 # Copies of a pipelined loop ------------------------------------------------------------------------------------------
 
 
-def position_text(record: Record, desc: str, offsets: list[str]) -> str:
+def position_text(record: Record, desc: Part, offsets: Sequence[Part]) -> Written:
     """The descriptor with its tile moved by `offsets` and its bounds shrunk by them."""
-    return f"{module(record)}.update_tensor_descriptor({desc}, add_offsets=[{', '.join(offsets)}], clamp_bounds=True)"
+    moved = keyword("add_offsets", listed(*offsets))
+    return call(f"{module(record)}.update_tensor_descriptor", desc, moved, keyword("clamp_bounds", "True"))
 
 
-def moved_text(record: Record, desc: str, offsets: list[str], condition: Written | None = None) -> str:
+def moved_text(record: Record, desc: Part, offsets: Sequence[Part], condition: Written | None = None) -> Written:
     """The descriptor with its tile moved by `offsets` and its bounds as they are, copying nothing unless `condition`."""
-    predicate = f", pred={condition}" if condition is not None else ""
-    return f"{module(record)}.update_tensor_descriptor({desc}, add_offsets=[{', '.join(offsets)}]{predicate})"
+    moved = keyword("add_offsets", listed(*offsets))
+    return call(f"{module(record)}.update_tensor_descriptor", desc, moved, *_where(condition))
 
 
 def copy_text(
     record: Record,
-    desc: str,
-    offsets: list[str],
-    slot: str,
+    desc: Part,
+    offsets: Sequence[Part],
+    slot: Written,
     condition: Written | None = None,
     barrier: str = "",
     cache: str = "",
-) -> str:
+) -> Written:
     """Issue the copy of the tile at `offsets` into LDS `slot`; under a false `condition` it copies nothing but counts.
 
     barrier: where each warp arrives once its part has landed. cache: what it says to the caches, a string of Gluon's.
     """
-    predicate = f", pred={condition}" if condition is not None else ""
-    predicate += f", mbarrier={barrier}" if barrier else ""
-    predicate += f", cache_modifier={cache}" if cache else ""
+    said = [*_where(condition)]
+    said += [keyword(name, value) for name, value in (("mbarrier", barrier), ("cache_modifier", cache)) if value]
     if all(offset == "0" for offset in offsets):
-        return f"{module(record)}.async_load({desc}, dest={slot}{predicate})"
-    return f"{module(record)}.async_load({desc}, [{', '.join(offsets)}], {slot}{predicate})"
+        return call(f"{module(record)}.async_load", desc, keyword("dest", slot), *said)
+    return call(f"{module(record)}.async_load", desc, listed(*offsets), slot, *said)
 
 
-def prefetch_text(record: Record, desc: str, offsets: list[str], condition: str) -> str:
+def prefetch_text(record: Record, desc: Part, offsets: Sequence[Part], condition: Written) -> Written:
     """Ask for the tile at `offsets` in the L2 cache, under `condition`."""
-    return f"{module(record)}.prefetch({desc}, [{', '.join(offsets)}], pred={condition})"
+    return call(f"{module(record)}.prefetch", desc, listed(*offsets), *_where(condition))
+
+
+def _where(condition: Written | None) -> tuple[Written, ...]:
+    return () if condition is None else (keyword("pred", condition),)
 
 
 def constant_zero(facts: FunctionFacts, node: ast.expr) -> bool:

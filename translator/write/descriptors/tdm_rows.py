@@ -12,7 +12,7 @@ from gluonize.decide.readback.staging import Rows
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.made_descriptors import Origin
 from gluonize.facts.numbers.signs import Signs, obligation_at
-from gluonize.gluon.written import Written, attribute, call, method
+from gluonize.gluon.written import Part, Written, attribute, call, method
 from gluonize.trace.model.layouts import Layout
 from gluonize.write.descriptors import tdm
 from gluonize.write.state.relations import Wants
@@ -74,7 +74,7 @@ def _rows_of(facts: FunctionFacts, node: ast.Call) -> Rows | None:
     return None
 
 
-def _gather(facts: FunctionFacts, record: Record, arguments: list[str]) -> Written:
+def _gather(facts: FunctionFacts, record: Record, arguments: list[Part]) -> Written:
     module = tdm.module(record)
     text = f'''@gluon.jit
 def gather_rows(desc, rows, column, shared: gl.constexpr, layout: gl.constexpr):
@@ -87,7 +87,7 @@ def gather_rows(desc, rows, column, shared: gl.constexpr, layout: gl.constexpr):
     return call(added(facts, record, Synthesized("gather_rows", text)), *arguments)
 
 
-def _scatter(facts: FunctionFacts, record: Record, arguments: list[str]) -> Written:
+def _scatter(facts: FunctionFacts, record: Record, arguments: list[Part]) -> Written:
     module = tdm.module(record)
     text = f'''@gluon.jit
 def scatter_rows(desc, rows, column, value, shared: gl.constexpr):

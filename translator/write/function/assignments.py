@@ -11,8 +11,8 @@ from gluonize.facts.syntax import loads, target_of
 from gluonize.facts.variables.definitions import assigned_fact, keeps
 from gluonize.facts.webs import Web
 from gluonize.gluon import written
-from gluonize.gluon.indentation import indented, without_indent
-from gluonize.gluon.nodes import NONE, Assign, Authored, Product, beside, walk
+from gluonize.gluon.code import assignment, code_of, indented, joined, lines_of, without_indent
+from gluonize.gluon.nodes import NONE, Assign, Authored, Code, Product, beside, walk
 from gluonize.gluon.written import Assigned, Operation, Written
 from gluonize.trace.front.trace import TensorFact, TupleFact
 from gluonize.trace.model.layouts import Layout
@@ -51,9 +51,8 @@ class Assignments(Expressions):
                 self.tensor_assignment(s, target.id, web)
                 return
             if isinstance(fact, TensorFact) and fact.is_pointer and self.state(web).split is not None:
-                self.edits.replace(
-                    s, pointer_variables.assign_scalar(self.writing, self.addressing, s, self.state(web)).text
-                )
+                made = pointer_variables.assign_scalar(self.writing, self.addressing, s, self.state(web))
+                self.edits.replace(s, made.code)
                 return
             if isinstance(s, ast.AnnAssign):
                 self.edits.replace(s.annotation, self.emit(s.annotation))
@@ -75,7 +74,7 @@ class Assignments(Expressions):
             names += [self.variant_name(state, layout) for layout in state.variants]
         return [f"{other} = {name}" for other in names if other != name]
 
-    def conversions_after(self, s: ast.stmt, target: ast.AST) -> list[str]:
+    def conversions_after(self, s: ast.stmt, target: ast.AST) -> list[Code]:
         if not isinstance(target, ast.Name):
             return []
         web = self.facts.webs.of_definition.get((s, target.id))
@@ -84,8 +83,10 @@ class Assignments(Expressions):
             return []
         kept = any(d.node is s and keeps(self.facts, d) for d in web.definitions)
         lines = [
-            f"{self.names.variant(target.id, layout)} = "
-            + (lds_operands.moved_through_lds(self.site, web, layout) or self.convert(written.name(target.id), layout))
+            code_of(
+                f"{self.names.variant(target.id, layout)} = ",
+                lds_operands.moved_through_lds(self.site, web, layout) or self.convert(written.name(target.id), layout),
+            )
             for layout in ([] if kept else state.converted)
         ]
         lines += lds_operands.definitions(self.site, s, web)
@@ -95,8 +96,8 @@ class Assignments(Expressions):
     def tensor_assignment(self, s: ast.stmt, name: str, web: Web) -> None:
         state = self.state(web)
         if state.split:
-            lines = [made.text for made in self.offsets(s, state)]
-            self.edits.replace(s, self.joined(s, lines or ["pass"]))
+            lines = [made.code for made in self.offsets(s, state)]
+            self.edits.replace(s, self.joined(s, lines or [("pass",)]))
             return
         layouts = self.layouts_of(state, s)
         role = calls.role_of(self.facts, self.of_loops.staged, s.value, name)
@@ -109,21 +110,18 @@ class Assignments(Expressions):
             variant = self.variant_of(state, layout, layouts)
             # In `x = f(x)` a variant may be made of what the author's name still stands for: that name gets its value last.
             of_itself = variant == name and not isinstance(s, ast.AugAssign) and name in loads(s.value)
-            text = self.needed_text(s, name, variant, layout) or self.assign_text(s, name, variant, layout)
-            (last if of_itself else lines).append(text)
+            code = self.needed_code(s, name, variant, layout) or self.assign_code(s, name, variant, layout)
+            (last if of_itself else lines).append(code)
         lines += [*last, *self.conversions_after(s, ast.Name(id=name))]
         self.edits.replace(s, self.joined(s, lines))
 
-    def unscaled_product(self, s: ast.stmt, unscaled: Unscaled, layout: Layout) -> str:
+    def unscaled_product(self, s: ast.stmt, unscaled: Unscaled, layout: Layout) -> Code:
         """The statement that gives a product its own name, before it is scaled."""
         self.record.obligations |= unscaled.assumed
-        text = f"{unscaled.name} = {self.emit(unscaled.product, layout)}"
+        value = self.emit(unscaled.product, layout)
         if not self.site.pipelined:
-            return text
-        code = self.holes.code(text)
-        return self.site.hole(
-            Assign(unscaled.name, code, unscaled.name, beside(self.reads(s.value, [unscaled.product]), code))
-        )
+            return code_of(f"{unscaled.name} = ", value)
+        return (assignment(unscaled.name, value, beside(self.reads(s.value, [unscaled.product]), value.code)),)
 
     def moves(self, s: ast.AugAssign) -> list[Assigned]:
         """What `x += c` becomes: one for each variable that stands for `x`."""
@@ -152,19 +150,18 @@ class Assignments(Expressions):
             return self.variant_name(state, layout)
         return state.web.name if layout == layouts[0] else self.names.variant(state.web.name, layout)
 
-    def assign_text(self, s: ast.stmt, name: str, variant: str, layout: Layout) -> str:
+    def assign_code(self, s: ast.stmt, name: str, variant: str, layout: Layout) -> Code:
         """The assignment of one variant, as a statement that passes over pipelined loops can look into."""
-        text = self.assigned(s, variant, layout)
-        moves = without_indent(text, self.facts.source.indent(s))
-        if moves is None or not self.site.pipelined:
-            return text
-        code = self.holes.code(moves)
+        made_so = self.assigned(s, variant, layout)
+        code = without_indent(made_so, self.facts.source.indent(s))
+        if code is None or not self.site.pipelined:
+            return made_so
         made = any(isinstance(n, Product) for n in walk(code))
         products = [n for n in ast.walk(s.value) if made and callees.is_dot(self.facts, n)]
         reads = self.reads(s.value, products) | ({name} if isinstance(s, ast.AugAssign) else NONE)
-        return self.site.hole(Assign(variant, code, name, beside(reads, code)))
+        return (Assign(variant, code, name, beside(reads, code)),)
 
-    def needed_text(self, s: ast.stmt, name: str, variant: str, layout: Layout) -> str | None:
+    def needed_code(self, s: ast.stmt, name: str, variant: str, layout: Layout) -> Code | None:
         """A statement behind a branch (gluonize.write.layouts.needed_statements); None for one that is needed in any case."""
         found = needed_statements.needed(self.site, s, layout)
         if found is None or found.kept is not None and self.emit(found.kept, layout) != variant:
@@ -172,21 +169,20 @@ class Assignments(Expressions):
         moves = without_indent(self.assigned(s, variant, layout), self.facts.source.indent(s))
         if moves is None:
             return None
-        text = f"if {found.condition}:\n{indented([moves], '    ')}"
+        code = code_of("if ", found.condition, ":\n", indented(moves, "    "))
         if not self.site.pipelined:
-            return self.joined(s, text.split("\n"))
-        code = self.holes.code(text)
+            return self.joined(s, lines_of(code))
         own = {name} if isinstance(s, ast.AugAssign) else NONE
         reads = self.reads(s.value).union(own, *map(self.reads, found.reads))
-        return self.site.hole(Authored(code, beside(reads, code), frozenset({name, variant})))
+        return (Authored(code, beside(reads, code), frozenset({name, variant})),)
 
-    def assigned(self, s: ast.stmt, variant: str, layout: Layout) -> str:
+    def assigned(self, s: ast.stmt, variant: str, layout: Layout) -> Code:
         target = target_of(s)
         if isinstance(s, ast.AugAssign):
             fact = assigned_fact(self.facts, s)
             dot = calls.accumulated_dot(self.site, s, variant, layout)
             if dot is not None:
-                return Assigned(variant, dot).text
+                return Assigned(variant, dot).code
             value = self.writing.operand_in(s.value, fact, layout)
         elif (unscaled := self.unscaled.get(s)) is not None:
             parts = {unscaled.product: written.name(unscaled.name), unscaled.scale: self.emit(unscaled.scale)}
@@ -194,13 +190,13 @@ class Assignments(Expressions):
         else:
             value = self.emit(s.value, layout)
         if isinstance(s.value, Promotion) and not isinstance(s, ast.AugAssign):
-            return promoted(variant, value).text
+            return promoted(variant, value).code
         children = {s.value: value}
         if variant != self.facts.source.of(target):
             children[target] = written.name(variant)
         if isinstance(s, ast.AnnAssign):
             children[s.annotation] = self.emit(s.annotation)
-        return self.splice(s, children)
+        return self.splice(s, children).code
 
-    def joined(self, s: ast.stmt, lines: list[str]) -> str:
-        return ("\n" + self.facts.source.indent(s)).join(lines)
+    def joined(self, s: ast.stmt, lines: list[Code]) -> Code:
+        return joined("\n" + self.facts.source.indent(s), lines)

@@ -13,14 +13,17 @@ from gluonize.facts import callees
 from gluonize.facts.desugar import Promotion
 from gluonize.facts.refusals import refuse
 from gluonize.facts.syntax import ELEMENTWISE_NODES
+from gluonize.gluon.code import code_of, joined, spliced
 from gluonize.gluon.imports import LIBDEVICE, TRITON_LANGUAGE
 from gluonize.gluon.nodes import ElementType
 from gluonize.gluon.written import (
+    Part,
     Written,
     attribute,
     binary,
     call,
     converted,
+    doing,
     form_of,
     grouped,
     indexed,
@@ -81,7 +84,7 @@ class Expressions(DemandWalk):
     def convert(self, text: Written, layout: Layout) -> Written:
         return converted(text, self.names.spell(layout))
 
-    def splice(self, node: ast.AST, children: dict[ast.AST, Written], more: Sequence[str] = ()) -> Written:
+    def splice(self, node: ast.AST, children: dict[ast.AST, Written], more: Sequence[Part] = ()) -> Written:
         source, edits = self.facts.source, []
         tight = isinstance(node, (ast.BinOp, ast.Compare, ast.UnaryOp, ast.BoolOp, ast.Attribute))
         for child, text in children.items():
@@ -89,10 +92,14 @@ class Expressions(DemandWalk):
                 continue
             in_operation = tight or isinstance(node, ast.Subscript) and child is node.value
             edits.append((child, operand(text) if in_operation and not text.is_like(child) else text))
-        changed = source.splice(node, edits, [source.appended(node, more)] if more else [])
+        spans: list[tuple[int, int, Any]] = [(*source.span(child), new) for child, new in edits]
+        if more:
+            start, end, separator = source.place_behind(node)
+            spans.append((start, end, code_of(separator, joined(", ", more), ")")))
         is_open = source.is_open(node, [(child, new.open) for child, new in edits])
         tuple_like = isinstance(node, ast.Tuple) and source.is_grouped(node)
-        return Written(changed, form_of(node), *children.values(), *more, grouped=tuple_like, open=is_open)
+        does = doing([*children.values(), *more])
+        return Written(spliced(source.text, *source.span(node), spans), form_of(node), tuple_like, is_open, does)
 
     def construct(self, node: ast.AST, want: Any) -> Written:
         """Like `emit`, with no conversion around the whole node unless its kind demands one."""
@@ -254,18 +261,20 @@ class Expressions(DemandWalk):
             raise refuse(self.facts.frame, node, "nvidia-only", what, why, help)
 
     def attribute(self, node: ast.Attribute, want: Any) -> Written:
-        if (spelled := self.static_attribute(node)) is not None:
-            return Written(spelled, ast.Attribute if "." in spelled else ast.Name)
+        if (static := self.static_attribute(node)) is not None:
+            return Written(static, ast.Attribute if "." in static else ast.Name)
         base = node.value
         if (spelled := descriptors.attribute(self.facts, self.unit.decided, self.emit, node)) is not None:
             return spelled
         if (typed := callees.element_type_of(self.facts, node)) is not None:
-            return self.site.hole(ElementType(typed.id))
+            return self.site.expression(ElementType(typed.id))
         if node.attr in ("dtype", "shape") and isinstance(base, ast.Name) and base in self.facts.webs.of_use:
             if self.facts.tensor(base) is not None and self.state(self.facts.webs.of_use[base]).split is None:
                 # The same in all its layouts: none is asked for.
                 return (
-                    self.site.hole(ElementType(base.id)) if node.attr == "dtype" else attribute(name(base.id), "shape")
+                    self.site.expression(ElementType(base.id))
+                    if node.attr == "dtype"
+                    else attribute(name(base.id), "shape")
                 )
         if self.facts.tensor(node) is not None:  # x.T and namedtuple or aggregate fields
             return calls.emit_attribute(self.writing, node, want)

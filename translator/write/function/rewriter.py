@@ -22,14 +22,13 @@ from gluonize.facts.syntax import target_of
 from gluonize.facts.variables.definitions import names_read
 from gluonize.facts.webs import Definition, UnrolledLoop, Web, written_nodes
 from gluonize.gluon.function import GluonFunction, parsed
-from gluonize.gluon.holes import Holes
-from gluonize.gluon.indentation import indented
-from gluonize.gluon.nodes import Named, Node, Read, Slot, Variable, mapped
+from gluonize.gluon.code import Lined, code_of, indented, joined, lines_of
+from gluonize.gluon.nodes import Code, Named, Read, Slot
 from gluonize.gluon.origins import Place, marked
-from gluonize.gluon.printer import printed
+from gluonize.gluon.printer import opened, printed
 from gluonize.gluon.written import Written, literal, name
 from gluonize.read.files.moved_lines import file_line
-from gluonize.read.files.source_text import Edit, Lined, SourceText, dedented, kept_lines
+from gluonize.read.files.source_text import Edit, SourceText, dedented
 from gluonize.trace.front.trace import ConstFact, Frame
 from gluonize.trace.model.layouts import Layout
 from gluonize.write.accesses import moving_parameters
@@ -124,7 +123,6 @@ class FunctionRewriter(Assignments):
     def __init__(self, unit: Unit, facts: FunctionFacts, wants: Any = None, argument_homes=None):
         super().__init__(unit, facts, argument_homes)
         self.wants = wants
-        self.holes = Holes(facts.source.text)
         self.names = LayoutNames()
         self.unscaled = unscaled_products(facts) if unit.decided.choices.asks("maxima", "unscaled") else {}
         self.begin_round()
@@ -146,7 +144,7 @@ class FunctionRewriter(Assignments):
         for state in self.states.values():
             state.settle()
         self.edits = Edits(self.facts.source)
-        self.hoisted: dict[ast.AST, dict[str, str]] = {}  # loop -> variable -> its line before the loop
+        self.hoisted: dict[ast.AST, dict[str, Code]] = {}  # loop -> variable -> its line before the loop
         self._site: Site | None = None
         self.record = Record(self.facts.kernel.target.gluon_module)
         self.writing = Writing(
@@ -200,7 +198,6 @@ class FunctionRewriter(Assignments):
                 partitioned=self.of_loops.partitioned,
                 state=self.state,
                 web_home=self.web_home,
-                holes=self.holes,
                 reads=self.reads,
                 tile_at_use=self.tile_read_at_use,
                 load_in=self.load_in,
@@ -217,18 +214,6 @@ class FunctionRewriter(Assignments):
     def demand_more(self) -> None:
         """Not all demands are met yet: one more walk is needed."""
         self.demanded.again = True
-
-    def shown(self, text: str) -> str:
-        """`text` with that of its holes."""
-        return printed(self.holes.code(text))
-
-    def opened(self, text: str) -> str:
-        """`text` with that of its holes, but for places in LDS, which passes have to see."""
-
-        def change(node: Node) -> Node:
-            return Variable(self.holes.put(node)) if isinstance(node, (Read, Slot, Named)) else mapped(node, change)
-
-        return printed(mapped(self.holes.code(text), change))
 
     def reads(self, node: ast.AST, without: Collection[ast.AST] = ()) -> frozenset[str]:
         """The variables that `node` reads as rewritten, outside of `without`."""
@@ -267,11 +252,10 @@ class FunctionRewriter(Assignments):
     def text(self) -> GluonFunction:
         """What the edits make of the function, with statements that know their lines of the file."""
         source, fn, out = self.facts.source, self.facts.frame.fn, []
-        lines = self.edits.text(0, len(source.text)).split("\n")
-        kept = kept_lines(source.text, 0, len(source.text), [*self.edits, *self.edits.last])
+        lines = lines_of(self.edits.code(0, len(source.text)))
         origins: list[int] = []
-        for line, origin in zip(lines, kept):
-            out.append(self.shown(line))
+        for line, origin in zip(lines, self.edits.kept(0, len(source.text))):
+            out.append(printed(line))
             origins += [origin] * (1 + out[-1].count("\n"))
         text, path = "\n".join(out), fn.file_name or ""
 
@@ -363,15 +347,15 @@ class FunctionRewriter(Assignments):
             return ""
         return contracts.negated(self.facts.source.of(s.test)) if fact.value else self.facts.source.of(s.test)
 
-    def statement_text(self, s: ast.stmt) -> str:
-        """The text of a statement of a loop's producer, which stands elsewhere."""
+    def statement_code(self, s: ast.stmt) -> Code:
+        """A statement of a loop's producer, which stands elsewhere."""
         outer, self.edits = self.edits, Edits(self.facts.source)
         self.plain_statement(s)
         start, end = self.facts.source.span(s)
         target = target_of(s)
         if not any(a <= start for a, _, _ in self.edits):
             self.edits.replace(target, target.id)
-        made, self.edits = self.edits.text(start, end), outer
+        made, self.edits = self.edits.code(start, end), outer
         return made
 
     def statement(self, s: ast.stmt) -> None:
@@ -424,25 +408,27 @@ class FunctionRewriter(Assignments):
     def unrolled_loop(self, s: UnrolledLoop) -> None:
         """One body after the other; a loop again where its shapes change and its text does not."""
         each = self.unrolled_bodies(s, s.target.id)
-        body = shared_texts.one_body(self.unit, list(map(str, each)))
+        body = shared_texts.one_body(self.unit, [x.code for x in each])
+        indent = self.facts.source.indent(s)
         if body is not None:
-            text = indented([body], self.facts.source.indent(s) + "    ")
-            head = f"for {s.target.id} in {calls.emit_iterator(self.writing, s.iter)}:\n"
-            self.edits.replace(s, Lined.of(head + text, [s.lineno, *each[0].lines]))
+            head = code_of(f"for {s.target.id} in ", calls.emit_iterator(self.writing, s.iter), ":\n")
+            made = Lined(code_of(head, indented(body, indent + "    ")), (s.lineno, *each[0].lines))
+            self.edits.replace(s, made)
             return
         note = f"# {self.facts.source.text[self.facts.source.span(s)[0]:self.facts.source.span(s.iter)[1]]}, written out: {s.why}"
         each = self.unrolled_bodies(s)
-        text = note + "\n" + indented(list(map(str, each)), self.facts.source.indent(s))
-        self.edits.replace(s, Lined.of(text, [0] * (1 + note.count("\n")) + [n for body in each for n in body.lines]))
+        code = code_of(note + "\n", indented(joined("\n", (body.code for body in each)), indent))
+        lines = (0,) * (1 + note.count("\n")) + tuple(n for body in each for n in body.lines)
+        self.edits.replace(s, Lined(code, lines))
 
     def unrolled_bodies(self, s: UnrolledLoop, index: str | None = None) -> list[Lined]:
-        """The text of each iteration's body, in which the loop's variable stands as `index`, or as its value."""
+        """Each iteration's body, in which the loop's variable stands as `index`, or as its value."""
         outer, start, end = (
             self.edits,
             self.facts.source.starts[s.body[0].lineno - 1],
             self.facts.source.span(s.body[-1])[1],
         )
-        texts = []
+        made = []
         for body, value in reversed(list(zip(s.bodies, s.values))):
             for node in (n for statement in body for n in written_nodes(statement) if isinstance(n, ast.Name)):
                 if node.id == s.target.id:
@@ -450,15 +436,15 @@ class FunctionRewriter(Assignments):
             self.edits = Edits(self.facts.source)
             self.block(body)
             self.finish_loops(body)
-            kept = kept_lines(self.facts.source.text, start, end, [*self.edits, *self.edits.last])
-            lines, origins = [], []
-            for line, origin in zip(self.edits.text(start, end).split("\n"), kept):
-                own = self.opened(line).split("\n")
+            lines: list[Code] = []
+            origins: list[int] = []
+            for line, origin in zip(lines_of(self.edits.code(start, end)), self.edits.kept(start, end)):
+                own = lines_of(opened(line, (Read, Slot, Named)))  # places in LDS, which passes have to see
                 lines += own
                 origins += [origin] * len(own)
-            texts.append(Lined.of("\n".join(dedented(line, s.body[0].col_offset) for line in lines), origins))
+            made.append(Lined(joined("\n", (_dedented(line, s.body[0].col_offset) for line in lines)), tuple(origins)))
         self.edits = outer
-        return texts[::-1]
+        return made[::-1]
 
     def for_loop(self, s: ast.For) -> None:
         if isinstance(s, UnrolledLoop):
@@ -470,10 +456,15 @@ class FunctionRewriter(Assignments):
         guard = contracts.idle_loop(self.facts, s, self.emit)
         if lines := [*guard, *invariant.lines_before(self.hoisted, s)]:
             at, indent = self.facts.source.offset(self.facts.source.first_line(s), 0), self.facts.source.indent(s)
-            self.edits.append((at, at, "".join(f"{indent}{line}\n" for line in lines)))
+            self.edits.append((at, at, code_of(*(code_of(indent, line, "\n") for line in lines))))
 
     def return_statement(self, s: ast.Return) -> None:
         self.edits.replace(s.value, self.emit(s.value, self.returned(s)))
+
+
+def _dedented(line: Code, column: int) -> Code:
+    """As `dedented`."""
+    return code_of(dedented(line[0], column), *line[1:]) if isinstance(line[0], str) else line
 
 
 def _reads_itself(d: Definition) -> bool:

@@ -7,11 +7,14 @@ x = merge_3(x, 3, n)
 
 from __future__ import annotations
 
+import re
 import textwrap
 from dataclasses import dataclass, replace
 
 from gluonize.decide.layouts.names import LayoutNames
+from gluonize.gluon.code import code_of
 from gluonize.gluon.function import GluonFunction, parsed
+from gluonize.gluon.nodes import Code, Node
 from gluonize.write.function import merge
 from gluonize.write.state.unit import Unit, helper_hole
 
@@ -27,9 +30,11 @@ class _Shared:
     names: LayoutNames
 
 
-def one_body(unit: Unit, bodies: list[str]) -> str | None:
-    """What the bodies of a loop's iterations are as one text, for which helpers are made one; None where they differ."""
-    each = [parsed(_HEAD + textwrap.indent(body, "    ")) for body in dict.fromkeys(bodies)]
+def one_body(unit: Unit, bodies: list[Code]) -> Code | None:
+    """What the bodies of a loop's iterations are as one, for which helpers are made one; None where they differ."""
+    nodes = list(dict.fromkeys(part for body in bodies for part in body if isinstance(part, Node)))
+    texts = ["".join(p if isinstance(p, str) else f"__node_{nodes.index(p)}__" for p in body) for body in bodies]
+    each = [parsed(_HEAD + textwrap.indent(body, "    ")) for body in dict.fromkeys(texts)]
     shared = _shared(unit, {i for body in each for i in unit.called_by(body)})
     first = {i: s.members[0] for s in shared for i in s.members}
     body, *others = (_calling(body, first) for body in each)
@@ -48,7 +53,8 @@ def one_body(unit: Unit, bodies: list[str]) -> str | None:
         if function.text != own.function.text or len(s.members) > 1:
             final[s.members[0]] = unit.add_helper(replace(own, function=function, names=s.names))
             unit.made_of[final[s.members[0]]] = tuple(s.members)
-    return textwrap.dedent(_calling(body, final).text.removeprefix(_HEAD))
+    text = textwrap.dedent(_calling(body, final).text.removeprefix(_HEAD))
+    return code_of(*(nodes[int(part)] if i % 2 else part for i, part in enumerate(re.split(r"__node_(\d+)__", text))))
 
 
 def _calling(function: GluonFunction, instead: dict[int, int]) -> GluonFunction:

@@ -119,7 +119,7 @@ def _operand(site: Site, node: ast.expr, fact: TensorFact, element: str, layout:
 
 def _instruction(site: Site, plan: DotPlan, fa, fb, a: Written, b: Written, acc: Written) -> Written:
     moves = acc.does & (Does.CONVERTS | Does.READS)  # itself, or operands of the product that it is
-    given: str = acc
+    given = acc
     if moves and not (a.is_name and b.is_name):
         # Keywords are evaluated first: operands read before would be held across the barriers of the move.
         given = keyword("acc", acc)
@@ -130,7 +130,7 @@ def _instruction(site: Site, plan: DotPlan, fa, fb, a: Written, b: Written, acc:
         return call("gl.dot_fma", a, b, given)
     pinned = registers(site, plan.result)
     filled = a.does & b.does & Does.FILLS
-    a, b = (_hole(site, node, text) for node, text in ((plan.a, a), (plan.b, b)))
+    a, b = (_as_operand(site, node, text) for node, text in ((plan.a, a), (plan.b, b)))
     if site.facts.kernel.loose and _is_scaled_for_some_sizes(site.facts, plan, fa, fb) and not pinned:
         text = _MULTIPLY_FP8.format(module=site.record.amd(site.facts.kernel.dot_module))
         name = added(site.facts, site.record, Synthesized("multiply_fp8", text))
@@ -168,11 +168,11 @@ def registers(writing: Writing, result: Layout) -> tuple[Written, ...]:
     return (keyword("cd_regclass", f'"{value[0]}"'),)
 
 
-def _hole(site: Site, node: ast.expr, text: Written) -> Written:
+def _as_operand(site: Site, node: ast.expr, text: Written) -> Written:
     """An operand, which is the text `text`; its stem is the variable under casts and transposes, or the ring it is read from."""
     if not site.pipelined:
         return text
-    code, stem = site.holes.code(text), node
+    code, stem = text.code, node
     while not isinstance(stem, ast.Name):
         stem = callees.cast_of(site.facts, stem) or callees.transposed_by(site.facts, stem)
         if stem is None:
@@ -180,7 +180,7 @@ def _hole(site: Site, node: ast.expr, text: Written) -> Written:
     read = next((n for n in walk(code) if isinstance(n, Read)), None)
     place = next((n for n in walk(read) if isinstance(n, (Slot, Named))), None)
     own = place.ring if isinstance(place, Slot) else place.name if place is not None else ""
-    return site.hole(
+    return site.expression(
         Operand(code, own or (stem.id if stem is not None else "dot"), beside(site.reads(node), code)), text
     )
 
@@ -188,7 +188,7 @@ def _hole(site: Site, node: ast.expr, text: Written) -> Written:
 def _product(site: Site, plan: DotPlan, text: Written) -> Written:
     if not site.pipelined:
         return text
-    return site.hole(Product(site.holes.code(text), site.reads(plan.node, (plan.a, plan.b))), text)
+    return site.expression(Product(text.code, site.reads(plan.node, (plan.a, plan.b))), text)
 
 
 def _tiles(facts: FunctionFacts, plan: DotPlan, which: int) -> int:

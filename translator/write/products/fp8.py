@@ -20,7 +20,7 @@ from __future__ import annotations
 import ast
 
 from gluonize.facts.function import FunctionFacts
-from gluonize.gluon.written import Written, call, method
+from gluonize.gluon.written import Part, Written, call, method
 from gluonize.write.state.unit import Synthesized
 from gluonize.write.state.writing import Writing
 
@@ -67,7 +67,7 @@ def _function(facts: FunctionFacts, dtype: str, to: str) -> Synthesized | None:
     return _NARROW if to == "fp8e4nv" and dtype in ("fp16", "bf16", "fp32") else None
 
 
-def cast(writing: Writing, text: Written, dtype: str, to: str, spelled: str) -> Written:
+def cast(writing: Writing, text: Written, dtype: str, to: str, spelled: Part) -> Written:
     """`text`, which is of Triton's `dtype`, as `to`, which is spelled so."""
     function = _function(writing.facts, dtype, to)
     if function is None:

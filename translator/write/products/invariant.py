@@ -15,6 +15,8 @@ from gluonize.facts.function import FunctionFacts
 from gluonize.facts.loops.span import runs_once
 from gluonize.facts.syntax import ELEMENTWISE_NODES
 from gluonize.facts.variables.definitions import changing
+from gluonize.gluon.code import code_of
+from gluonize.gluon.nodes import Code
 from gluonize.gluon.written import Written, call, method, name as variable
 from gluonize.trace.model.layouts import Layout, Mfma, Wmma
 from gluonize.write.state.site import Site
@@ -69,9 +71,9 @@ def operand_before_loop(site: Site, node: ast.expr, layout: Layout, dtypes: dict
     for step in reversed(steps):
         transposes = step == _TRANSPOSED
         text = call("gl.permute", text, "[1, 0]") if transposes else method(text, "to", f"gl.{dtypes[step]}")
-    key = (loop, f"{text} in {layout}")
+    key = (loop, text.code, layout)
     name = site.fresh.of(key, f"{inner.id}_invariant")
-    site.hoisted.setdefault(loop, {})[name] = f"{name} = {site.convert(text, layout)}"
+    site.hoisted.setdefault(loop, {})[name] = code_of(f"{name} = ", site.convert(text, layout))
     return variable(name)
 
 
@@ -133,7 +135,7 @@ def is_row_before_loop(facts: FunctionFacts, loops: tuple[ast.AST, ...], node: a
 def row_before_loop(site: Site, node: ast.Name, layout: Layout) -> Written:
     """The variable that holds such an argument in `layout`."""
     name = site.names.variant(node.id, layout)
-    site.hoisted.setdefault(site.loops[0], {})[name] = f"{name} = {site.convert(variable(node.id), layout)}"
+    site.hoisted.setdefault(site.loops[0], {})[name] = code_of(f"{name} = ", site.convert(variable(node.id), layout))
     return variable(name)
 
 
@@ -167,6 +169,6 @@ def row_at_hand(
     return value is not None and row_at_hand(facts, loops, is_cheap, state_of, value)
 
 
-def lines_before(hoisted: dict[ast.AST, dict[str, str]], loop: ast.AST) -> list[str]:
+def lines_before(hoisted: dict[ast.AST, dict[str, Code]], loop: ast.AST) -> list[Code]:
     """What stands before the loop because its body needs it."""
     return list(hoisted.pop(loop, {}).values())

@@ -16,8 +16,10 @@ from gluonize.facts.function import FunctionFacts
 from gluonize.facts.products import products
 from gluonize.facts.variables.origins import definitions_of, origins_of, untransposed
 from gluonize.facts.webs import Web
-from gluonize.gluon.nodes import Named, Node, Permuted, Read as TileRead, assignment
-from gluonize.gluon.written import Does, Written, call, method, name as variable
+from gluonize.gluon.code import assignment, code_of
+from gluonize.gluon.nodes import Named, Node, Permuted, Read as TileRead
+from gluonize.gluon.nodes import Code
+from gluonize.gluon.written import Does, Written, attribute, call, method, name as variable
 from gluonize.trace.model.layouts import DotOperand, Layout, SharedLayout
 from gluonize.write.products import invariant
 from gluonize.write.state import shapes
@@ -103,12 +105,12 @@ def operand_through_lds(site: Site, node: ast.expr, layout: Layout, dot: ast.Cal
     text = site.emit(made.value, site.home(made.value))
     if made.permuted is not None:
         text = call("gl.permute", text, "[1, 0]")
-        return _read(site.hole, site.names, allocation(site, text, made.shared, made.permuted), made.read)
+        return _read(site.expression, site.names, allocation(site, text, made.shared, made.permuted), made.read)
     if made.cast is not None:
-        read = _read(site.hole, site.names, allocation(site, text, made.shared, made.value), made.read)
+        read = _read(site.expression, site.names, allocation(site, text, made.shared, made.value), made.read)
         return with_function(site, made.cast, callees.callee_of(site.facts, made.cast), {made.value: read})
     site.names.suggest(made.shared, f"{_stem(made.value, made.read)}_shared", 2, made.value.lineno)
-    return _read(site.hole, site.names, allocation(site, text, made.shared, made.value, made.stored), made.read)
+    return _read(site.expression, site.names, allocation(site, text, made.shared, made.value, made.stored), made.read)
 
 
 def _converts(site: Site) -> bool:
@@ -164,7 +166,9 @@ def moved_through_lds(site: Site, web: Web, layout: Layout, use: ast.Name | None
         origins += [n for n in ast.walk(statement_of(site.facts, use)) if isinstance(n, ast.expr)]
     for found in _allocations_at(site.facts, origins):
         if shapes_of_it == {found.shape} and (layout, False) in found.read:
-            return _read(site.hole, site.names, allocation(site, variable(web.name), found.shared), (layout, False))
+            return _read(
+                site.expression, site.names, allocation(site, variable(web.name), found.shared), (layout, False)
+            )
     return None
 
 
@@ -261,29 +265,30 @@ def _variable(site: Site, value: ast.Name, web: Web, buffer: OperandBuffer, read
     state = site.state(web)
     if len(state.operands[buffer][read]) > 1 or _at_once(state, buffer):
         return variable(_operand_name(site.names, web, read))
-    return _read(site.hole, site.names, _buffer(site, variable(value.id), web, buffer), read)
+    return _read(site.expression, site.names, _buffer(site, variable(value.id), web, buffer), read)
 
 
-def definitions(site: Site, s: ast.stmt, web: Web) -> list[str]:
+def definitions(site: Site, s: ast.stmt, web: Web) -> list[Code]:
     """Define the buffers and operands of `web` that are used more than once, each before the first statement that needs it.
 
     Buffers that are never live together share LDS, so they are filled as late as can be, and before one that is held on
     those that are read at once. What has to stand right after the definition `s` is returned.
     """
-    near: list[str] = []
+    near: list[Code] = []
     for buffer, reads in site.state(web).operands.items():
-        lines: list[tuple[set[ast.AST], str]] = []
+        lines: list[tuple[set[ast.AST], Code]] = []
         at_once = _at_once(site.state(web), buffer)
         every = set().union(*reads.values())
         if len(reads) > 1:
             site.names.suggest(buffer[0], f"{web.name.lower()}_shared", 1, s.lineno)
             filled = allocation(site, variable(web.name), buffer[0], stored=buffer[2])
             name = _buffer_name(site.fresh, site.state(web), buffer)
-            lines.append((every, site.hole(assignment(name, (filled,), frozenset({web.name})))))
+            lines.append((every, site.statement(assignment(name, filled, frozenset({web.name})))))
         for read, uses in reads.items():
             if len(uses) > 1 or at_once:
-                text = _read(site.hole, site.names, _buffer(site, variable(web.name), web, buffer), read)
-                lines.append((every if at_once else uses, f"{_operand_name(site.names, web, read)} = {text}"))
+                text = _read(site.expression, site.names, _buffer(site, variable(web.name), web, buffer), read)
+                line = code_of(f"{_operand_name(site.names, web, read)} = ", text)
+                lines.append((every if at_once else uses, line))
         after = statements_after(site.facts.tree, s)
         places = [_first_of(after, uses) for uses, _ in lines]
         if None in places:  # what is read right behind the definition is filled there
@@ -313,11 +318,11 @@ def _first_of(after: list[ast.stmt], uses: set[ast.AST]) -> ast.stmt | None:
     return after[first] if first and isinstance(after[first], (ast.Assign, ast.AugAssign)) else None
 
 
-def _read(hole: Callable[[Node], Written], names: LayoutNames, buffer: Written, read: OperandRead) -> Written:
+def _read(expression: Callable[[Node], Written], names: LayoutNames, buffer: Written, read: OperandRead) -> Written:
     layout, transposed = read
     if buffer.is_name:
-        place = Permuted(Named(buffer), (1, 0)) if transposed else Named(buffer)
-        return hole(TileRead(place, names.spell(layout)))
+        place = Permuted(Named(buffer.text), (1, 0)) if transposed else Named(buffer.text)
+        return expression(TileRead(place, names.spell(layout)))
     tile = method(buffer, "permute", "[1, 0]") if transposed else buffer
     return method(tile, "load", names.spell(layout), does=Does.READS)
 
@@ -351,11 +356,11 @@ def allocation(
     """LDS filled with `text`, which is `value` emitted where it is no variable; `stored`: transposed within lanes first."""
     filled = text
     if stored is not None:
-        site.names.suggest(stored, f"{text.lower()}_stored" if text.is_name else "stored", 2)
+        site.names.suggest(stored, f"{text.text.lower()}_stored" if text.is_name else "stored", 2)
         filled = site.convert(text, stored)
     site.record.filled |= {*site.loops}
     if text.is_name:
-        dtype, shape = f"{text}.dtype", f"{text}.shape"
+        dtype, shape = attribute(text, "dtype"), attribute(text, "shape")
         return call("gl.allocate_shared_memory", dtype, shape, site.names.spell(shared), filled, does=Does.FILLS)
     assert value is not None, f"bug in gluonize: no type for {text}"
     dtype, shape = products.DTYPE[site.facts.tensor(value).dtype], shapes.shape_text(

@@ -17,6 +17,7 @@ from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.variables.origins import untransposed
 from gluonize.facts.webs import Web
+from gluonize.gluon.code import code_of
 from gluonize.gluon.written import Written, name
 from gluonize.trace.model.layouts import Blocked, DotOperand, Layout
 from gluonize.write.products import lds_operands
@@ -66,7 +67,8 @@ def definitions(site: Site, s: ast.stmt, web: Web) -> None:
         place = _place(site.facts, moved, uses) if moved.definition is s else None
         if place is not None:
             node, dot = next(operand for value, operand in uses.items() if holds(place, value))
-            site.edits.insert_before(place, f"{_name(site.names, web, moved)} = {_text(site, node, moved.layout, dot)}")
+            line = code_of(f"{_name(site.names, web, moved)} = ", _text(site, node, moved.layout, dot))
+            site.edits.insert_before(place, line)
 
 
 def _text(site: Site, node: ast.expr, layout: Layout, dot: ast.Call) -> Written:

@@ -18,7 +18,7 @@ from gluonize.facts.products import products
 from gluonize.facts.products.scaled import ScaledProduct, scaled_product
 from gluonize.facts.refusals import refuse
 from gluonize.gluon.nodes import Named
-from gluonize.gluon.written import Written, call, keyword, method, operand
+from gluonize.gluon.written import Part, Written, call, keyword, method, operand
 from gluonize.trace.front.trace import ConstFact, TensorFact
 from gluonize.trace.model.layouts import DotOperand, Layout, Mfma, Wmma
 from gluonize.write.products import packed_scales
@@ -195,7 +195,7 @@ def _operand(
     source = _read_in(ty, fmt)
     if read is not None:
         site.names.suggest(source, f"{node.id.lower()}_operand", 1, node.lineno)
-        value = site.hole(Named(node.id)) if behind_move else read.text(site, source, Named(node.id))
+        value = site.expression(Named(node.id)) if behind_move else read.text(site, source, Named(node.id))
     else:
         value = operand(site.emit(node, wants[node]))
     if not packed and fact.dtype in BYTES:  # 8-bit floats carried as bytes
@@ -213,20 +213,20 @@ def _operand(
         _groups(site.facts, ty, axis, size) if matrix else site.facts.default_layout(_grouped(ty.shape, axis, size))
     )
     scale_text = site.emit(scale, wants[scale])
-    arguments = [value, scale_text, dtype, str(size), site.names.spell(ty.layout), site.names.spell(groups)]
-    name, text = f"scale_{side}", _SCALE
+    arguments: list[Part] = [value, scale_text, dtype, str(size), site.names.spell(ty.layout), site.names.spell(groups)]
+    name, function = f"scale_{side}", _SCALE
     if matrix and scales.dtype in BYTES:
-        name, text = f"upcast_{side}", _UPCAST
+        name, function = f"upcast_{side}", _UPCAST
         arguments.append(str(axis) if packed else "None")
         module = site.record.amd(site.facts.kernel.buffer_module)
         if behind_move:
-            name, text = f"{name}_from_lds", _UPCAST_FROM_LDS
+            name, function = f"{name}_from_lds", _UPCAST_FROM_LDS
             arguments.append(site.names.spell(source))
     else:
         arguments[0] = call("gl.fp4_to_fp", value, dtype, str(axis)) if packed else method(value, "to", dtype)
         module = ""
-    text = text.format(name=name, side=side, module=module, spread=_SPREAD[side])
-    return call(added(site.facts, site.record, Synthesized(name, text)), *arguments)
+    own = function.format(name=name, side=side, module=module, spread=_SPREAD[side])
+    return call(added(site.facts, site.record, Synthesized(name, own)), *arguments)
 
 
 def _grouped(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:

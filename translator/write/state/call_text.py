@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from gluonize.facts.callees import Callee, bind
 from gluonize.facts.syntax import arguments_of
 from gluonize.gluon.imports import TRITON_LANGUAGE
-from gluonize.gluon.written import Does, Written, attribute, operand
+from gluonize.gluon.code import code_of
+from gluonize.gluon.written import Does, Part, Written, attribute, doing, made, operand
 from gluonize.rules.rows import Row
 from gluonize.rules.template import template as parsed
 from gluonize.write.state.unit import Record
@@ -32,7 +33,7 @@ def function_text(writing: Writing, node: ast.Call, callee: Callee) -> Written:
     template = callee.row.template if callee.row is not None else None
     if template is None or not template.takes_arguments:
         return writing.emit(node.func)
-    text = template.called({}, operand)
+    text = "".join(template.called({}, operand))
     if isinstance(node.func, ast.Name) and text in (f"gl.{callee.name}", f"tl.{callee.name}"):
         return writing.emit(node.func)
     does = Does.READS if callee.row.kind == "load" else Does.NOTHING
@@ -46,11 +47,12 @@ def imported(record: Record, text: str) -> str:
     return text
 
 
-def by_template(record: Record, row: Row, values: dict[str, str | None], template: str = "") -> Written:
+def by_template(record: Record, row: Row, values: Mapping[str, Part | None], template: str = "") -> Written:
     """The row's template, or another one that it has, with its holes filled."""
-    made = parsed(template or row.becomes)
-    parts = [value for value in values.values() if value is not None]
-    return Written(imported(record, made.filled(values, operand)), made.form, *parts)
+    own = parsed(template or row.becomes)
+    first, *others = own.filled(values, operand)
+    does = doing(value for value in values.values() if value is not None)
+    return Written(code_of(imported(record, first), *others), own.form, does=does)
 
 
 def generic(writing: Writing, node: ast.Call, children: Texts) -> Written:
@@ -63,7 +65,7 @@ def generic(writing: Writing, node: ast.Call, children: Texts) -> Written:
 
 
 def with_function(
-    writing: Writing, node: ast.Call, callee: Callee, children: Texts, more: Sequence[str] = ()
+    writing: Writing, node: ast.Call, callee: Callee, children: Texts, more: Sequence[Part] = ()
 ) -> Written:
     """The call as its row has it, with the author's arguments; `children` overrides arguments, `more` follows them."""
     template = callee.row.template if callee.row is not None else None
@@ -89,14 +91,15 @@ def method_of(writing: Writing, node: ast.Call, callee: Callee, children: Texts)
         return {}
     between = source.text[source.span(callee.owner)[1] : source.span(node.func)[1]]
     if "#" in between:
-        return {node.func: Written(f"{owner}{between}", ast.Attribute, owner)}
+        return {node.func: made(ast.Attribute, owner, between)}
     return {node.func: attribute(owner, node.func.attr)}
 
 
-def of_row(row: Row, given: Container[str], layout: str) -> list[str]:
+def of_row(row: Row, given: Container[str], layout: Part) -> list[Part]:
     """What a row appends to the author's arguments: what it adds where it is not given, and the layout."""
     added = [f"{name}={value}" for name, value in row.added.items() if name not in given]
-    return [*added, *row.template.more({"layout": layout}, operand)]
+    more = (made(ast.keyword, *parts) for parts in row.template.more({"layout": layout}, operand))
+    return [*added, *more]
 
 
 def _items(writing: Writing, node: ast.expr, children: Texts) -> Written | None:

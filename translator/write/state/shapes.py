@@ -12,6 +12,7 @@ import ast
 from gluonize.facts.callees import bind, callee_of
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.syntax import index_parts, is_constexpr, is_new_axis
+from gluonize.gluon.written import Part, Written, listed
 from gluonize.trace.front.trace import ConstFact, TensorFact
 from gluonize.write.state.writing import Emit, Rebound
 
@@ -21,27 +22,27 @@ _SHAPE_ARGUMENTS = {"zeros": "shape", "full": "shape", "broadcast_to": "shape", 
 _POINTWISE = ("elementwise", "scan", "load", "atomic")
 
 
-def dimensions(facts: FunctionFacts, emit: Emit, rebound: Rebound, node: ast.expr) -> tuple[str, ...]:
-    """The dimensions of the tensor that `node` is, as text."""
+def dimensions(facts: FunctionFacts, emit: Emit, rebound: Rebound, node: ast.expr) -> tuple[Part, ...]:
+    """The dimensions of the tensor that `node` is."""
     return texts(facts, emit, rebound, node, facts.tensor(node).shape)
 
 
-def shape_text(facts: FunctionFacts, emit: Emit, rebound: Rebound, node: ast.expr) -> str:
+def shape_text(facts: FunctionFacts, emit: Emit, rebound: Rebound, node: ast.expr) -> Written:
     """`[BLOCK_M, 64]`."""
-    return f"[{', '.join(dimensions(facts, emit, rebound, node))}]"
+    return listed(*dimensions(facts, emit, rebound, node))
 
 
 def texts(
     facts: FunctionFacts, emit: Emit, rebound: Rebound, node: ast.expr, shape: tuple[int, ...]
-) -> tuple[str, ...]:
-    """The dimensions of `node` as text; shape: as numbers."""
+) -> tuple[Part, ...]:
+    """The dimensions of `node`; shape: as numbers."""
     names = _names(facts, node, frozenset())
     if names is None or len(names) != len(shape):
         return tuple(map(str, shape))
     return tuple(_text(facts, emit, rebound, name, size) for name, size in zip(names, shape))
 
 
-def _text(facts: FunctionFacts, emit: Emit, rebound: Rebound, name: ast.expr | None, size: int) -> str:
+def _text(facts: FunctionFacts, emit: Emit, rebound: Rebound, name: ast.expr | None, size: int) -> Part:
     fact = facts.fact(name) if name is not None else None
     if not isinstance(fact, ConstFact) or fact.value != size or not _is_settled(facts, rebound, name):
         return str(size)

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from gluonize.facts.webs import Web
-from gluonize.gluon.holes import Holes
-from gluonize.gluon.nodes import Node, Place, Read
-from gluonize.gluon.printer import written
-from gluonize.gluon.written import Does, Written
+from gluonize.gluon.nodes import Code, Node, Place, Read
+from gluonize.gluon.printer import spelled, written
+from gluonize.gluon.written import Does, Part, Written, doing
 from gluonize.trace.model.layouts import Layout
 from gluonize.write.state.edits import Edits
 from gluonize.write.state.fresh_names import FreshNames
@@ -36,8 +35,8 @@ class Site(Writing):
 
     loops: those around it, the outermost first; pipelined: whether one of them is software-pipelined. edits: of the block that is
     written. hoisted: loop -> variable -> its line before the loop. staged, held: loads
-    whose tiles are read from LDS, and those whose tiles wait in registers. partitioned: some loop is split between warps. holes, reads: of
-    passes over pipelined loops. tile_at_use: a tile that is read where it is used, None for other values. load_in: has the load of
+    whose tiles are read from LDS, and those whose tiles wait in registers. partitioned: some loop is split between warps. reads: what a statement
+    of a pipelined loop reads as rewritten. tile_at_use: a tile that is read where it is used, None for other values. load_in: has the load of
     a variable made in a layout. demand_more: one more walk is needed.
     is_moved: whether a chain of casts and transposes of a variable, wanted in a layout, moves it.
     """
@@ -45,27 +44,30 @@ class Site(Writing):
     loops: tuple[ast.AST, ...]
     pipelined: bool
     edits: Edits
-    hoisted: dict[ast.AST, dict[str, str]]
+    hoisted: dict[ast.AST, dict[str, Code]]
     fresh: FreshNames
     staged: Mapping[ast.Call, Any]
     held: Mapping[ast.Call, Any]
     partitioned: bool
     state: StateOf
     web_home: Callable[[Web], Any]
-    holes: Holes
     reads: Reads
     tile_at_use: Callable[[ast.expr], TileRead | None]
     load_in: Callable[[ast.Call, Web, Layout], None]
     demand_more: Callable[[], None]
     is_moved: Callable[[ast.expr, Layout], bool]
 
-    def hole(self, node: Node, *parts: str) -> Written:
-        """What stands for `node` in text: a hole in pipelined loops, which passes look into; else its own text.
+    def expression(self, node: Node, *parts: Part) -> Written:
+        """`node` as an expression: itself in pipelined loops, which passes look into; else its spelling.
 
-        parts: what else is known of the texts that it is made of.
+        parts: expressions that it is made of, which say what it does.
         """
-        does = Does.READS if isinstance(node, Read) and not node.relaxed else Does.NOTHING
+        does = doing(parts, Does.READS if isinstance(node, Read) and not node.relaxed else Does.NOTHING)
         if self.pipelined:
-            return Written(self.holes.put(node), ast.Call, *parts, does=does)
-        text = written(node)
-        return Written(text, text.form, *parts, does=does)
+            return Written((node,), ast.Call, does=does)
+        plain = written(node)
+        return Written(plain.code, plain.form, does=does)
+
+    def statement(self, node: Node) -> Code:
+        """A statement: itself in pipelined loops, else its spelling."""
+        return (node,) if self.pipelined else spelled(node)

@@ -12,6 +12,7 @@ from gluonize.facts.kernel import KernelFacts
 from gluonize.facts.obligations import Obligation, checked, conditions
 from gluonize.gluon.function import GluonFunction
 from gluonize.gluon.imports import Import
+from gluonize.gluon.written import Written
 from gluonize.kept_loops import KeptLoop
 
 
@@ -56,7 +57,7 @@ class Record:
     reads: set[str] = field(default_factory=set)  # kernel parameters whose values the code that ran depends on
     filled: set[Any] = field(default_factory=set)  # loops in which operands are put into LDS
     # (layout, statement) -> an expression for it that the statement can make (gluonize.write.calls.instance_layouts)
-    instance_layouts: dict[Any, str] = field(default_factory=dict)
+    instance_layouts: dict[Any, Written] = field(default_factory=dict)
     helpers: list[int] = field(default_factory=list)  # versions called, by index in Unit.helper_versions
 
     @property

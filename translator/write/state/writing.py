@@ -11,7 +11,7 @@ from gluonize.decide.layouts.names import LayoutNames
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.loops.unscaled import Unscaled
 from gluonize.facts.webs import Web
-from gluonize.gluon.written import Written, indexed
+from gluonize.gluon.written import Part, Written, indexed
 from gluonize.numbered import numbered
 from gluonize.trace.front.trace import TensorFact
 from gluonize.trace.model.layouts import Layout
@@ -29,7 +29,7 @@ class Emit(Protocol):
 class Splice(Protocol):
     """Writes an expression with other text for parts of it; more: arguments behind those of a call."""
 
-    def __call__(self, node: ast.AST, children: dict[ast.AST, Written], more: Sequence[str] = ()) -> Written: ...
+    def __call__(self, node: ast.AST, children: dict[ast.AST, Written], more: Sequence[Part] = ()) -> Written: ...
 
 
 HomeOf = Callable[[ast.AST], Any]  # the layout in which a value lies, of a tuple those of its elements

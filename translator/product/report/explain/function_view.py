@@ -9,6 +9,7 @@ from typing import Any
 from gluonize.decide.layouts.constructors import constructor
 from gluonize.decide.readback.traced_launch import TracedLaunch
 from gluonize.diagnostics import TranslationError
+from gluonize.gluon.written import Written
 from gluonize.loops.plan.plan import NotPipelined, PipelinePlan
 from gluonize.product.report.explain.costs import Costs
 from gluonize.product.report.explain.explanation import Choice
@@ -18,7 +19,7 @@ from gluonize.trace.model.layouts import Layout, Opaque
 from gluonize.write.function.written import WrittenFunction
 
 # A conversion: the statement and the expression that it is written for, what is moved and where to, and in how many loops.
-Conversion = tuple[ast.stmt | None, ast.AST | None, str, Layout, int]
+Conversion = tuple[ast.stmt | None, ast.AST | None, Written, Layout, int]
 
 
 def named_layouts(written: WrittenFunction) -> dict[str, Layout]:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from gluonize.facts.variables.definitions import assigned_fact, definition_node
+from gluonize.gluon.printer import printed
 from gluonize.loops.plan.partition_schedule import Partitions
 from gluonize.loops.plan.schedule import Schedule
 from gluonize.product.report.explain.explanation import Choice
@@ -125,7 +126,8 @@ def _of_schedule(s: Schedule) -> str:
 def conversions(view: FunctionView) -> Iterator[Choice]:
     """Every `convert_layout` of the result, from what to what, and what it moves."""
     for statement, node, text, layout, depth in view.noted:
-        written = f"gl.convert_layout({text}, {view.written.names.spell(layout)})"
+        shown = printed(text.code)
+        written = f"gl.convert_layout({shown}, {view.written.names.spell(layout)})"
         where = statement or node
         if written not in view.written.function.text or where is None:
             continue
@@ -137,7 +139,7 @@ def conversions(view: FunctionView) -> Iterator[Choice]:
         before = _layout_before(view, node)
         move = view.costs.move(before, layout, fact.shape) if before is not None else "moves data"
         size = view.costs.bytes(fact.shape, fact.dtype)
-        what = ast.unparse(node) if node is not None else text
+        what = ast.unparse(node) if node is not None else shown
         yield view.choice(
             where,
             "conversion",
