@@ -45,8 +45,11 @@ class Diagnostic:
 
 def shown(path: str) -> str:
     """A path for people: relative where it is below the working folder."""
-    inside = os.path.isabs(path) and path.startswith(os.path.join(os.getcwd(), ""))
-    return os.path.relpath(path) if inside else path
+    if not path:
+        return path
+    path = os.path.normpath(path)
+    inside = os.path.relpath(path)
+    return path if inside.startswith(os.pardir) else inside
 
 
 def nearest(word: str, names: Iterable[str], cutoff: float = 0.6) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import dataclass
 
-from gluonize.diagnostics import Diagnostic, TranslationError, did_you_mean
+from gluonize.diagnostics import Diagnostic, TranslationError, did_you_mean, shown
 from gluonize.judge.lower.children.worker import WorkerPool, job_count
 from gluonize.product.cli import exit_status
 from gluonize.product.cli.console import Verbosity, rich_console
@@ -66,7 +65,7 @@ def _of_kernels(found: Correspondence, review: Review, kernels: tuple[str, ...])
     except KeyError as error:
         there = _kernels(found)
         why = (
-            f"{_name(review.result_name)} has {', '.join(there)}" if there else "it has none of the source's functions"
+            f"{shown(review.result_name)} has {', '.join(there)}" if there else "it has none of the source's functions"
         )
         message = f"no translation of {error.args[0]} to show"
         help = did_you_mean(error.args[0], there)
@@ -83,7 +82,7 @@ def _side(review: Review, found: Correspondence, options: DiffOptions, verbosity
     """brief: of several kernels a line each, with what shows one."""
     from gluonize.product.report.review.terminal import print_side_by_side, print_summaries
 
-    names = _name(review.source_path), _name(review.result_name)
+    names = shown(review.source_path), shown(review.result_name)
     kernels = _kernels(found)
     if brief and len(kernels) > 1:
         console = rich_console(verbosity)
@@ -102,7 +101,7 @@ def _side(review: Review, found: Correspondence, options: DiffOptions, verbosity
 def _text(
     review: Review, found: Correspondence, review_options: ReviewOptions, options: DiffOptions, pool: WorkerPool
 ) -> str:
-    names = _name(review.source_path), _name(review.result_name)
+    names = shown(review.source_path), shown(review.result_name)
     if options.format == "unified":
         from gluonize.product.report.review.text import unified
 
@@ -134,9 +133,3 @@ def _parity_rows(
         review_options.import_hosts,
     )
     return summary_rows(check(pool, given, review.launches, validate=False, stages=False))
-
-
-def _name(path: str) -> str:
-    """As the user would call it: relative where that is shorter."""
-    relative = os.path.relpath(path)
-    return relative if not relative.startswith("..") else path

@@ -8,12 +8,12 @@ import subprocess
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.diagnostics import Diagnostic, TranslationError, shown
 from gluonize.product.project.cache.translation import with_options
 from gluonize.product.project.digests import file_digest, launches_digest
 from gluonize.product.project.files.config import Config, Entry
 from gluonize.product.project.files.sources import may_have_kernels, refuse_without_kernels
-from gluonize.product.project.output.paths import is_located, located, named, not_located, shown
+from gluonize.product.project.output.paths import is_located, located, named, not_located
 from gluonize.product.project.output.provenance import DERIVED, MARK, GeneratedFile, Provenance, read_generated
 from gluonize.read.files.generated import is_generated
 from gluonize.read.files.near import near_file

@@ -15,7 +15,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 
-from gluonize.diagnostics import Diagnostic
+from gluonize.diagnostics import Diagnostic, shown
 from gluonize.read.files.modules import module_of_path
 
 ELSEWHERE = ".../"
@@ -106,10 +106,3 @@ def _in_project(folder: str) -> bool:
             return False
         folder = os.path.dirname(folder)
     return True
-
-
-def shown(path: str) -> str:
-    """A path as messages show it: relative when it is below the working folder."""
-    path = os.path.normpath(path)
-    inside = os.path.relpath(path)
-    return path if inside.startswith(os.pardir) else inside

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from gluonize.diagnostics import Diagnostic, TranslationError
-from gluonize.product.project.output.paths import located, shown
+from gluonize.diagnostics import Diagnostic, TranslationError, shown
+from gluonize.product.project.output.paths import located
 from gluonize.product.project.output.provenance import read_generated
 
 
