@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.resources
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from gluonize.diagnostics import TranslationError
@@ -25,6 +27,7 @@ from gluonize.trace.model.parse import parse_module
 from translation_of import launch
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
+SCHEMA = json.loads(importlib.resources.files("gluonize.product.cli").joinpath("results.schema.json").read_text())
 LOWER = "gluonize.judge.lower.jobs:lower_file"
 VALIDATE = "gluonize.judge.verdict.run:validate_pair"
 # Between them: loops with carried tiles, copies and waits, LDS, products, reductions, scans, branches, masks, casts.
@@ -443,7 +446,13 @@ def test_what_translation_refuses_is_raised_and_said_so(tmp_path, capsys, monkey
     (tmp_path / "launches.json").write_text(json.dumps({"version": 1, "launches": [spec.as_json()]}))
     words = ["translate", source, "-k", "add_kernel", "-t", "gfx1100", "-l", "launches.json", "-o", "add.py"]
     asked = [*words, "--choose", "programs=stream-k"]
-    assert run([*asked, "--fallback", "raise"]) == 0
+    assert run([*asked, "--fallback", "raise", "--json", "results.json"]) == 0
+    results = json.loads((tmp_path / "results.json").read_text())
+    jsonschema.validate(results, SCHEMA)
+    (entry,) = results["results"]
+    raised = entry["raised"]
+    assert (entry["status"], entry["output"], raised["verdict"]) == ("refused", None, "validated")
+    assert raised["output"] == "add.add_kernel.raised.py" and raised["why"] == entry["diagnostics"][0]["message"]
     last = capsys.readouterr().out.splitlines()[-3:]
     assert "RAISED, NOT TRANSLATED: add.add_kernel.raised.py is what Triton compiled, validated" in last[0]
     assert "no loop" in last[1] or "cannot be cut" in last[1]
