@@ -213,7 +213,7 @@ def test_values_of_regions_beside_each_other_get_names_of_their_own():
         "  %x = arith.muli %n, %n : i32",
         "  scf.yield %x : i32",
         "}",
-        "%d = arith.cmpi slt, %r, %n : i32",
+        "%d = arith.cmpi slt, %d.shape.0, %n : i32",
         "llvm.intr.assume %d : i1",
     )
     function = with_unique_values(parse_module(text).entry)
@@ -289,7 +289,7 @@ def test_branches_of_which_one_may_return_go_on_together():
         "^bb2:",
         "tt.return",
         "^bb3(%r: i32):",
-        "%e = arith.cmpi slt, %r, %n : i32",
+        "%e = arith.cmpi slt, %d.shape.0, %n : i32",
         "llvm.intr.assume %e : i1",
     )
     assert lines_of(*CONDITIONS, *ways) == [
@@ -459,3 +459,40 @@ def test_what_translation_refuses_is_raised_and_said_so(tmp_path, capsys, monkey
     assert "def add_kernel(" in (tmp_path / "add.add_kernel.raised.py").read_text()
     assert not (tmp_path / "add.py").exists() and (tmp_path / "add.add_kernel.raised.launches.json").exists()
     assert run([*asked, "--fallback", "nothing"]) == 2
+
+
+def test_a_reduction_takes_elements_where_they_are():
+    """Of a reshape that may change their order: no reduction needs them moved, whatever else reads them does."""
+    blocked = "#ttg.blocked<{sizePerThread = [1], threadsPerWarp = [64], warpsPerCTA = [4], order = [0]}>"
+    made = (
+        "%x = arith.constant dense<1.0> : tensor<1024xf32, #blocked>",
+        "%y = math.exp %x : tensor<1024xf32, #blocked>",
+        f"%z = tt.reshape %y allow_reorder : tensor<1024xf32, #blocked> -> tensor<1024xf32, {blocked}>",
+    )
+    sum_ = (
+        '%s = "tt.reduce"(%z) <{axis = 0 : i32}> ({',
+        "^bb0(%a: f32, %b: f32):",
+        "  %c = arith.addf %a, %b : f32",
+        "  tt.reduce.return %c : f32",
+        f"}}) : (tensor<1024xf32, {blocked}>) -> f32",
+        "tt.store %p, %s : !tt.ptr<f32>",
+    )
+    assert (
+        "gl.store(p, gl.reduce(gl.exp(gl.full([1024], 1.0, gl.float32, tile_layout)), 0, add))"
+        in raise_module(module_of(*made, *sum_)).text
+    )
+    other = f"%w = arith.addf %z, %z : tensor<1024xf32, {blocked}>"
+    assert "gl.convert_layout(" in raise_module(module_of(*made, *sum_, other)).text
+
+
+def test_a_descriptor_that_host_code_makes_is_one_parameter():
+    text = module_of("%o = tt.get_program_id x : i32", "llvm.intr.assume %c : i1").replace(
+        "%p: !tt.ptr<f32> {tt.divisibility = 16 : i32, tt.pointer_range = 32 : i32}",
+        "%d: !tt.tensordesc<64x32xf16, #shared>, %d.shape.0: i32, %d.stride.0: i64",
+    )
+    shared = "#shared = #ttg.padded_shared<[32:+8] {order = [1, 0], shape = [64, 32]}>\n"
+    text = text.replace("%o = tt.get_program_id x : i32", "%c = arith.cmpi slt, %d.shape.0, %n : i32")
+    raised = raise_module((shared + text).replace("gfx950", "gfx1250").replace("64 : i32}", "32 : i32}"))
+    assert "def kernel(d, n):" in raised.text and "gl.assume(d.shape[0] < n)" in raised.text
+    assert raised.spec.signature["d"].startswith("tensordesc<fp16[64, 32],PaddedSharedLayout.with_identity_for(")
+    assert "d: a triton.experimental.gluon.amd.cdna5.TensorDescriptor of blocks [64, 32]" in raised.text

@@ -140,6 +140,13 @@ class Writer:
                 for inner in region.blocks:
                     self.count_uses(inner)
 
+    def is_reduced(self, op: Op) -> bool:
+        """Whether a reshape may change the order of elements, and reductions of all of them are all that uses it."""
+        if "allow_reorder" not in op.body or self.function is None:
+            return False
+        uses = [each for each in self.function.walk() if op.results[0] in each.operands]
+        return all(each.name == "tt.reduce" and len(each.operands) == 1 for each in uses) and len(op.type.shape) == 1
+
     def groups(self, commit: str) -> Groups:
         """The groups of copies that operations of this name end."""
         if commit not in self._groups:
