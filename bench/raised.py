@@ -7,7 +7,7 @@ Triton compiles each launch of the fixtures (or of LAUNCHES.json, whose sources 
 modules (`.ttgir`) that are there already, with `.amdgcn` and `.json` beside them as in Triton's cache, or folders of these. Each module is
 raised, and the raised file is compiled. Counted are: modules that are raised; of these those that compile; of these those whose machine code
 is the module's, but for names and line tables; those that have the same instructions in another order; those within 2 % of the instructions;
-and the time of raising. `--validate` compares raised kernels with their modules on the reference machine. `--sample` takes so many of all
+and the time of raising. `--validate` compares with their modules, on the reference machine, those whose machine code is another. `--sample` takes so many of all
 pairs of launch and target, drawn with a fixed seed. STEM.json (bench/results/raised by default) is written after each module and read
 again at the start: what stands there is not done anew. STEM.md has the summary.
 """
@@ -126,7 +126,7 @@ def measured(task: Task, pool: WorkerPool, validate: bool) -> dict:
         except (TranslationError, InternalError) as error:
             return found | {"does not compile": " ".join(str(error).split())[:300]}
     found |= compared(machine_code(made.stages["amdgcn"]), machine_code(module.amdgcn))
-    if validate:
+    if validate and found["code"] != "same":
         try:
             result = pool.call(
                 VALIDATE, module.ttgir, made.stages["ttgir"], spec, with_variants=False, timeout=LIMITS["validate"]

@@ -496,3 +496,32 @@ def test_a_descriptor_that_host_code_makes_is_one_parameter():
     assert "def kernel(d, n):" in raised.text and "gl.assume(d.shape[0] < n)" in raised.text
     assert raised.spec.signature["d"].startswith("tensordesc<fp16[64, 32],PaddedSharedLayout.with_identity_for(")
     assert "d: a triton.experimental.gluon.amd.cdna5.TensorDescriptor of blocks [64, 32]" in raised.text
+
+
+def test_each_turn_of_a_loop_starts_those_inside_anew():
+    """A variable that an inner loop goes on with is made in the loop around it."""
+    inner = (
+        "%first = arith.muli %n, %n : i32",
+        "%c0 = arith.constant 0 : i32",
+        "%c1 = arith.constant 1 : i32",
+        "scf.for %i = %c0 to %n step %c1  : i32 {",
+        "  %own = arith.addi %i, %n : i32",
+        "  %two:2 = scf.for %j = %c0 to %n step %c1 iter_args(%x = %first, %y = %own) -> (i32, i32)  : i32 {",
+        "    %next = arith.addi %x, %j : i32",
+        "    %other = arith.addi %y, %j : i32",
+        "    scf.yield %next, %other : i32, i32",
+        "  }",
+        "  %c = arith.cmpi slt, %two#0, %two#1 : i32",
+        "  llvm.intr.assume %c : i1",
+        "}",
+    )
+    assert lines_of(*inner) == [
+        "    first = n * n",
+        "    for i in range(n):",
+        "        x = first",
+        "        y = i + n",
+        "        for j in range(n):",
+        "            x = x + j",
+        "            y = y + j",
+        "        gl.assume(x < y)",
+    ]

@@ -79,8 +79,8 @@ def _carry(w: Writer, bindings: Sequence[tuple[str, str]], kinds: Sequence[Type]
             names.append(None)
             continue
         written = w.typed(w.read(first))
-        if written.text in w.own and w.uses[first] == 1:
-            name = written.text  # nothing else reads it: the loop goes on with the variable
+        if w.own.get(written.text) == w.loop and w.uses[first] == 1:
+            name = written.text  # nothing else reads it, nor a loop around anew: this one goes on with the variable
         else:
             name = w.fresh(w.called.carried(argument, first, kind))
             w.line(f"{name} = {written.text}")
@@ -153,7 +153,8 @@ def for_loop(w: Writer, op: Op) -> None:
     for (argument, _), value, name in zip(bindings, given, names):
         if name is not None and _may_become(w, ops, last, argument, value):
             w.homes[value] = name
-    _body(w, ops, [(name, value) for name, value in zip(names, given) if name is not None])
+    with w.in_loop():
+        _body(w, ops, [(name, value) for name, value in zip(names, given) if name is not None])
     results = [value for number, value in enumerate(op.results) if number not in left_out]
     for value, name, kind in zip(results, names, kinds):
         w.values[value] = Written(name or "", kind)
@@ -190,7 +191,8 @@ def while_loop(w: Writer, op: Op) -> None:
     for (value, kind), written in zip(after.arguments, handed):
         w.values[value] = written
     inside, last = _split(after)
-    _body(w, inside, [(name, value) for name, value in zip(names, _given(last)) if name is not None])
+    with w.in_loop():
+        _body(w, inside, [(name, value) for name, value in zip(names, _given(last)) if name is not None])
     for value, written, kind in zip(op.results, handed, kinds):
         w.values[value] = Written(written.text, kind)
 

@@ -6,7 +6,8 @@ import builtins
 import keyword
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from gluonize.decide.layouts.inferred import NoLayout, infer
@@ -87,7 +88,8 @@ class Writer:
         self.names: set[str] = set()
         self.carried: set[str] = set()
         self.called = Names(function)
-        self.own: set[str] = set()  # variables that are written once, where their value is
+        self.own: dict[str, int] = {}  # variables that are written once, where their value is -> the loop around that
+        self.loop = self.loops = 0  # the innermost one that is being written, 0 outside; how many there were
         self.homes: dict[str, str] = {}
         self.left_out: set[Op] = set()  # of which nothing comes
         self.uses: Counter[str] = Counter()
@@ -161,6 +163,15 @@ class Writer:
         except AnotherBlock:
             raise self.refuse(op, "it waits for what another block of the function copies") from None
 
+    @contextmanager
+    def in_loop(self) -> Iterator[None]:
+        """What is written inside stands in a loop of its own."""
+        around = self.loop
+        self.loops += 1
+        self.loop = self.loops
+        yield
+        self.loop = around
+
     # Statements
 
     def line(self, text: str, number: int = -1) -> None:
@@ -198,7 +209,7 @@ class Writer:
         """Make a variable of a value."""
         name = self.homes.get(value) or self.fresh(self.called.of(value, op, written.type))
         if value not in self.homes:
-            self.own.add(name)
+            self.own[name] = self.loop
         self.line(f"{name} = {self.typed(written).text}", op.place.line)
         self.values[value] = Written(name, written.type)
 
