@@ -213,7 +213,7 @@ def test_values_of_regions_beside_each_other_get_names_of_their_own():
         "  %x = arith.muli %n, %n : i32",
         "  scf.yield %x : i32",
         "}",
-        "%d = arith.cmpi slt, %d.shape.0, %n : i32",
+        "%d = arith.cmpi slt, %r, %n : i32",
         "llvm.intr.assume %d : i1",
     )
     function = with_unique_values(parse_module(text).entry)
@@ -289,7 +289,7 @@ def test_branches_of_which_one_may_return_go_on_together():
         "^bb2:",
         "tt.return",
         "^bb3(%r: i32):",
-        "%e = arith.cmpi slt, %d.shape.0, %n : i32",
+        "%e = arith.cmpi slt, %r, %n : i32",
         "llvm.intr.assume %e : i1",
     )
     assert lines_of(*CONDITIONS, *ways) == [
@@ -488,10 +488,12 @@ def test_a_reduction_takes_elements_where_they_are():
 def test_a_descriptor_that_host_code_makes_is_one_parameter():
     text = module_of("%o = tt.get_program_id x : i32", "llvm.intr.assume %c : i1").replace(
         "%p: !tt.ptr<f32> {tt.divisibility = 16 : i32, tt.pointer_range = 32 : i32}",
-        "%d: !tt.tensordesc<64x32xf16, #shared>, %d.shape.0: i32, %d.stride.0: i64",
+        '%d: !tt.tensordesc<64x32xf16, #shared> loc("d"(#loc)), '
+        '%r: i32 loc("d.shape.0"(#loc)), %s: i64 loc("d.stride.0"(#loc))',
     )
-    shared = "#shared = #ttg.padded_shared<[32:+8] {order = [1, 0], shape = [64, 32]}>\n"
-    text = text.replace("%o = tt.get_program_id x : i32", "%c = arith.cmpi slt, %d.shape.0, %n : i32")
+    shared = '#loc = loc("kernel.py":1:1)\n'
+    shared += "#shared = #ttg.padded_shared<[32:+8] {order = [1, 0], shape = [64, 32]}>\n"
+    text = text.replace("%o = tt.get_program_id x : i32", "%c = arith.cmpi slt, %r, %n : i32")
     raised = raise_module((shared + text).replace("gfx950", "gfx1250").replace("64 : i32}", "32 : i32}"))
     assert "def kernel(d, n):" in raised.text and "gl.assume(d.shape[0] < n)" in raised.text
     assert raised.spec.signature["d"].startswith("tensordesc<fp16[64, 32],PaddedSharedLayout.with_identity_for(")
