@@ -53,6 +53,8 @@ def _modules(home: str) -> list[object]:
 @pytest.mark.parametrize("op", [*IN_MODULES, *OF_GL], ids=lambda op: f"{op.home[0]}.{op.name}")
 def test_the_installed_triton_has_what_the_table_says(op: gluon.Op):
     name = op.name_in(triton.__version__)
+    if "." in name:
+        return  # it is written through `triton.language`, or as a method
     has = [hasattr(module, name or op.name) for home in op.home for module in _modules(home)]
     assert any(has) == bool(name), f"{op.home} {op.name}: add what this Triton calls it to `spelled`"
 

@@ -17,12 +17,13 @@ from gluonize.judge.lower.amdgcn import parse_instructions
 from gluonize.judge.lower.children.worker import WorkerPool
 from gluonize.lift.kernel import lift_kernel
 from gluonize.product.cli.edge import run
-from gluonize.raised.kernel import raise_module
+from gluonize.raised.kernel import _in_words, raise_module
 from gluonize.raised.table import ROWS, Row
 from gluonize.raised.unique import with_unique_values
 from gluonize.raised.waits import Groups
 from gluonize.read.kernels.load import load_kernel
 from gluonize.read.spec.launch import LaunchSpec, read_launches
+from gluonize.rules import gluon
 from gluonize.trace.model.parse import parse_module
 from translation_of import launch
 
@@ -527,3 +528,16 @@ def test_each_turn_of_a_loop_starts_those_inside_anew():
         "            y = y + j",
         "        gl.assume(x < y)",
     ]
+
+
+def test_a_raised_kernel_is_written_in_the_words_of_its_triton(monkeypatch):
+    """A function that was renamed, one that became a method, and a module that moved: one row each."""
+    names = {"arange": "steps"}
+    rows = (replace(op, spelled=(("3.9", names[op.name]),)) if op.name in names else op for op in gluon.OPS)
+    monkeypatch.setattr(gluon, "OPS", tuple(rows))
+    copies = replace(gluon.MODULES["async_copy"], spelled=(("3.9", f"{gluon.GLUON}.language.amd.copies"),))
+    monkeypatch.setitem(gluon.MODULES, "async_copy", copies)
+    body = "x = gl.arange(0, 4)\ngl.amd.cdna4.async_copy.wait_group(0)\ny = cdna4.load_shared_relaxed(t.index(0), d)\n"
+    body = body.replace("cdna4.load", "gl.amd.cdna4.async_copy.load")
+    assert _in_words(body, "3.10.1") == "x = gl.steps(0, 4)\ngl.amd.copies.wait_group(0)\ny = t.index(0).load(d)\n"
+    assert _in_words(body, "3.9.0") == body.replace("arange", "steps").replace("cdna4.async_copy", "copies")

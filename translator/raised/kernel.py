@@ -9,9 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import libcst as cst
+
 from gluonize.decide.layouts.constructors import constructor
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.gluon.function import LINE_LENGTH, formatted
+from gluonize.gluon.version_words import VersionWords
+from gluonize.gluon.walk import mapped
 from gluonize.raised.blocks import Structure
 from gluonize.raised.layouts import filled
 from gluonize.raised.operations import HANDLERS
@@ -23,6 +27,7 @@ from gluonize.rules.gluon import GLUON
 from gluonize.trace.model.module import Function, Module
 from gluonize.trace.model.parse import ParseError, parse_module
 from gluonize.trace.model.types import Type
+from gluonize.versions import triton_version
 
 # Options of a launch that act on machine code behind the module, with what they are where a launch gives none (`HIPOptions` of Triton 3.9.0).
 OPTIONS: dict[str, Any] = {
@@ -81,7 +86,17 @@ def raise_module(text: str, *, name: str = "", options: dict | None = None) -> R
     spec = _spec(module, kernel, options or {})
     blocks = ["\n".join(lines) for lines in (*helpers, *(each.lines for each in functions), kernel.lines)]
     text = "\n\n\n".join([_header(module, kernel, spec, name), *blocks]) + "\n"
-    return Raised(module.entry.name, module.target, text, spec)
+    return Raised(module.entry.name, module.target, _in_words(text, triton_version()), spec)
+
+
+def _in_words(text: str, version: str) -> str:
+    """The text with what a Triton calls otherwise. Raises: TranslationError `triton-version` for what it has not."""
+    words = VersionWords(version)
+
+    def change(node: cst.CSTNode) -> cst.CSTNode | None:
+        return words.said(node, change)
+
+    return mapped(cst.parse_module(text), change).code if words.differs else text
 
 
 @dataclass(frozen=True)

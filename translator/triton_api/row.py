@@ -38,9 +38,10 @@ class Row:
             if isinstance(error, ModuleNotFoundError) and error.name == "triton":
                 raise
             message = f"Triton {version} has no {self.at.replace(':', '.')}"
+            why = f"needed: {self.use} ({error})"  # what is missing may be what the module itself imports
             help = "use a Triton that gluonize is made for (gluonize doctor), or give the row in translator/triton_api its new place"
             raise TranslationError(
-                Diagnostic("triton-version", message, why=f"needed: {self.use}", help=help)
+                Diagnostic("triton-version", message, why=why, help=help)
             ) from error
 
 
