@@ -541,3 +541,15 @@ def test_a_raised_kernel_is_written_in_the_words_of_its_triton(monkeypatch):
     body = body.replace("cdna4.load", "gl.amd.cdna4.async_copy.load")
     assert _in_words(body, "3.10.1") == "x = gl.steps(0, 4)\ngl.amd.copies.wait_group(0)\ny = t.index(0).load(d)\n"
     assert _in_words(body, "3.9.0") == body.replace("arange", "steps").replace("cdna4.async_copy", "copies")
+
+
+def test_buffer_accesses_keep_their_cache_policy():
+    policy = "cachePolicy = #tt.cache_policy<cache_modifier = cs, eviction_policy = evict_normal>"
+    kind = "tensor<256xi32, #blocked>"
+    lines = lines_of(
+        f"%r = tt.make_range {{end = 256 : i32, start = 0 : i32}} : {kind}",
+        f"%x = amdg.buffer_load %p[%r] {{{policy.replace('= cs', '= ca')}}} : !tt.ptr<f32> -> tensor<256xf32, #blocked>",
+        f"amdg.buffer_store %x, %p[%r] {{{policy}}} : !tt.ptr<f32> -> tensor<256xf32, #blocked>",
+    )
+    assert any('buffer_load(p, r, cache=".ca")' in line for line in lines)
+    assert any(line.endswith('p, r, cache=".cs")') for line in lines)

@@ -198,7 +198,8 @@ def store(w: Writer, op: Op) -> None:
 
 
 def _cache(op: Op) -> str | None:
-    found = op.attribute("cacheModifier") or op.attribute("cache")
+    policy = _POLICY.search(op.text)
+    found = policy[1] if policy else op.attribute("cacheModifier") or op.attribute("cache")
     return f'".{found}"' if found and found != "none" else None
 
 
