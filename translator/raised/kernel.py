@@ -178,7 +178,12 @@ def _wrapped(lines: Iterable[str]) -> list[str]:
     out = []
     for line in lines:
         text = line.lstrip()
-        if len(line) <= LINE_LENGTH or text.startswith("#") or text.endswith(":"):
+        if len(line) > LINE_LENGTH and text.startswith("def "):
+            name, parameters = text.removesuffix("):").split("(", 1)
+            inside = f"    {parameters}"
+            each = [inside] if len(inside) <= LINE_LENGTH else [f"    {one}," for one in parameters.split(", ")]
+            out += [f"{name}(", *each, "):"]
+        elif len(line) <= LINE_LENGTH or text.startswith("#") or text.endswith(":"):
             out.append(line)
         else:
             indent = line[: len(line) - len(text)]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from gluonize.decide.layouts.inferred import NoLayout, infer
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.raised.layouts import LayoutNames
-from gluonize.raised.names import Names
+from gluonize.raised.names import Names, plain
 from gluonize.raised.table import COPIES, ORDERS, PROMISES, ROWS, Row
 from gluonize.raised.text import ANY, ATOM, COMPARISON, OPERATORS, UNARY, Written, dtype
 from gluonize.raised.waits import AnotherBlock, Groups
@@ -207,11 +207,18 @@ class Writer:
 
     def assign(self, value: str, written: Written, op: Op) -> None:
         """Make a variable of a value."""
-        name = self.homes.get(value) or self.fresh(self.called.of(value, op, written.type))
+        name = self.homes.get(value) or self.fresh(self._called(value, written, op))
         if value not in self.homes:
             self.own[name] = self.loop
         self.line(f"{name} = {self.typed(written).text}", op.place.line)
         self.values[value] = Written(name, written.type)
+
+    def _called(self, value: str, written: Written, op: Op) -> str:
+        if self.called.goes_on(value, op):
+            before = self.values.get(op.operands[2])
+            if before is not None and before.text in self.carried:
+                return plain(before.text)
+        return self.called.of(value, op, written.type)
 
     def typed(self, written: Written) -> Written:
         """What a variable gets: of the whole shape, and of its own type where a number says another one."""
