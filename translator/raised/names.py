@@ -30,6 +30,13 @@ _PLAIN = {
 }
 _NUMBERED = re.compile(r"\.\d+(?=#|$)")
 _COUNTED = re.compile(r"_\d+$")
+# What an operand of an access is, and which it is.
+_ACCESSES = {
+    "tt.load": ("pointers", 0),
+    "tt.store": ("pointers", 0),
+    "amdg.buffer_load": ("offsets", 1),
+    "amdg.buffer_store": ("offsets", 2),
+}
 _TENSOR, _NUMBER, _TRUTH, _MEMORY = "tensor", "number", "truth", "memory"
 
 
@@ -58,6 +65,8 @@ class Names:
         self.classes: dict[str, set[str]] = {}
         self.slots: set[str] = set()  # values that say which slot of a ring is meant
         self.ends: set[str] = set()  # and how far a loop goes
+        self.places: dict[str, str] = {}  # pointers and offsets of accesses -> what they are
+        self.loaded: set[str] = set()  # names of what is loaded
         self.chosen: Counter[str] = Counter()  # names of what one of two values is, each with how many are called so
         ops = list(function.walk()) if function else []
         for op in ops:
@@ -68,6 +77,10 @@ class Names:
                     self.classes.setdefault(base, set()).add(_class(kind))
             if op.name == "scf.for":
                 self.ends.add(op.for_loop.high)
+            if op.name in _ACCESSES:
+                what, at = _ACCESSES[op.name]
+                self.places.setdefault(op.operands[at], what)
+                self.loaded.update(author_name(value) or op.place.name for value in op.results)
             if op.name == "arith.select":
                 self.chosen[author_name(op.results[0]) or op.place.name] += 1
         for op in ops:
@@ -83,7 +96,9 @@ class Names:
         if op.name == "ttg.local_alloc":
             return _with(base or "tile", "smem")
         if not base:
-            return "end" if value in self.ends else _plain(op, kind)
+            return "end" if value in self.ends else self.places.get(value) or _plain(op, kind)
+        if value in self.places and base in self.loaded:
+            return _with(base, self.places[value])
         return self.beside(base, value, kind)
 
     def goes_on(self, value: str, op: Op) -> bool:

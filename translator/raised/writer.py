@@ -27,6 +27,7 @@ from gluonize.trace.model.types import Type
 LONGEST = 90  # characters of an expression that is written where it is used
 _FOR = re.compile(r"\s*for (\w+) in ")
 _WORD = re.compile(r"[^\W\d]\w*")
+_CAST = re.compile(r"(?:(?P<name>[a-zA-Z]\w*)|gl\.program_id\((?P<axis>\d)\))\.to\(gl\.\w+\)$")
 _OPERATOR = re.compile(r"\{0\} (\S+) \{1\}")
 RESERVED = frozenset((*keyword.kwlist, *dir(builtins), "gl", "tl", "gluon", "triton", "math", "float"))
 
@@ -218,7 +219,11 @@ class Writer:
             before = self.values.get(op.operands[2])
             if before is not None and before.text in self.carried:
                 return plain(before.text)
-        return self.called.of(value, op, written.type)
+        found = self.called.of(value, op, written.type)
+        cast = _CAST.match(written.text) if found == "x" else None
+        if cast is None:
+            return found
+        return plain(cast["name"]) if cast["name"] else f"pid_{cast['axis']}".removesuffix("_0")
 
     def typed(self, written: Written) -> Written:
         """What a variable gets: of the whole shape, and of its own type where a number says another one."""
