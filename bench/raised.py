@@ -2,9 +2,11 @@
 
     python bench/raised.py [LAUNCHES.json FOLDER] [-t TARGETS] [--only ID] [--sample N] [--validate] [-j 2] [--out STEM]
     python bench/raised.py --modules PATH... [--sample N] [-j 2] [--out STEM]
+    python bench/raised.py --sources FILE... [-t TARGETS] [-j 2] [--out STEM]
 
 Triton compiles each launch of the fixtures (or of LAUNCHES.json, whose sources are modules in FOLDER) for each target; `--modules` takes
-modules (`.ttgir`) that are there already, with `.amdgcn` and `.json` beside them as in Triton's cache, or folders of these. Each module is
+modules (`.ttgir`) that are there already, with `.amdgcn` and `.json` beside them as in Triton's cache, or folders of these; `--sources` files
+whose launches are derived. Each module is
 raised, and the raised file is compiled. Counted are: modules that are raised; of these those that compile; of these those whose machine code
 is the module's, but for names and line tables; those that have the same instructions in another order; those within 2 % of the instructions;
 and the time of raising. `--validate` compares with their modules, on the reference machine, those whose machine code is another. `--sample` takes so many of all
@@ -34,9 +36,12 @@ from bench.launch_sets import TARGETS, chosen_units  # noqa: E402
 from gluonize.diagnostics import InternalError, TranslationError  # noqa: E402
 from gluonize.judge.lower.amdgcn import parse_instructions  # noqa: E402
 from gluonize.judge.lower.children.worker import WorkerPool  # noqa: E402
+from gluonize.planned_launches import planned_launches  # noqa: E402
 from gluonize.raised.cache import target_of  # noqa: E402
 from gluonize.raised.kernel import raise_module  # noqa: E402
+from gluonize.read.files.source_names import source_folders  # noqa: E402
 from gluonize.read.spec.launch import LaunchSpec  # noqa: E402
+from gluonize.request import TranslateRequest  # noqa: E402
 
 LOWER = "gluonize.judge.lower.jobs:lower_file"
 VALIDATE = "gluonize.judge.verdict.run:validate_pair"
@@ -146,7 +151,22 @@ def tasks(a: argparse.Namespace) -> list[Task]:
             target = target_of(file.read_text())
             if target in TARGETS and any(file.with_suffix(end).exists() for end in (".amdgcn", ".s")):
                 out.append(Task(f"{file.parent.name}/{file.stem}", target, file=file))
-    if not a.modules:
+    if a.sources:
+        for source in a.sources:
+            try:
+                found = planned_launches(
+                    TranslateRequest(str(source), a.targets.split(",")[0], keep_going=True)
+                ).launches
+            except TranslationError as error:
+                print(source, str(error).splitlines()[0])
+                continue
+            path = source_folders(str(source))
+            out += [
+                Task(f"{source.stem} {spec.id} {t}", t, str(source), spec, path)
+                for spec in found
+                for t in a.targets.split(",")
+            ]
+    elif not a.modules:
         for unit in chosen_units(a.folder, a.launches, a.only):
             for spec in unit.launches:
                 wanted = [t for t in a.targets.split(",") if spec.target in ("", t)]
@@ -201,6 +221,7 @@ def main() -> int:
     parser.add_argument("launches", nargs="?", type=Path)
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--modules", nargs="+", type=Path, default=[])
+    parser.add_argument("--sources", nargs="+", type=Path, default=[])
     parser.add_argument("-t", "--targets", default=",".join(TARGETS))
     parser.add_argument("--only", default="", help="launches whose id contains this")
     parser.add_argument("--sample", type=int, default=0, help="so many of them, drawn")
