@@ -3,8 +3,8 @@
     python bench/versions.py PYTHON... [-t TARGETS] [--all] [--only ID] [-j 2] [--out STEM] [--readme]
 
 Each PYTHON has another Triton (`python -m venv V; V/bin/pip install triton==3.8.*`). Under each, every launch with a dot (`--all`: every
-launch) of the fixtures is compiled from its source and from its golden, and the clocks of its hottest loop (of all of it where it has
-none) are predicted. Of a launch that all of them compile, the worst version over the best is what a user sees change with Triton.
+launch) of the fixtures is compiled from its source and from its golden, and the clocks of its hottest loop for one workgroup (of all of
+it where it has none) are predicted. Of a launch that all of them compile, the worst version over the best is what a user sees change with Triton.
 Writes STEM.json and STEM.md (bench/results/versions by default); `--readme` puts the two numbers into the README.
 """
 
@@ -37,10 +37,11 @@ MARKS = "<!-- versions -->\n", "<!-- /versions -->\n"
 
 
 def figures(lowered, target: str) -> dict:
-    """The instructions of a compiled kernel, and the predicted clocks of its hottest loop, or of all of it."""
+    """The instructions of a compiled kernel, and the predicted clocks of its hottest loop, or of all of it, of one workgroup: how many share
+    a compute unit differs with the registers that a Triton gives them."""
     cycles = analyze(lowered.stages["amdgcn"], target, lowered.num_warps, lowered.lds_bytes)
     hot = cycles.hot
-    return {"insns": lowered.metrics.mix.insns, "cycles": hot.cycles if hot else cycles.outside}
+    return {"insns": lowered.metrics.mix.insns, "cycles": hot.per_workgroup if hot else cycles.outside}
 
 
 def measured(targets: list[str], only: str, every: bool, jobs: int) -> dict[str, dict]:

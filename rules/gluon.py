@@ -97,7 +97,7 @@ class Op:
     or places, in the order of Gluon's signature. needs: the capability (a field or property of `rules/targets.py`) of targets that have it.
     fits: of a layout, `type` or `shape` where it fits one element type or one shape only. shape_at: the place among a layout's arguments of the
     shape that it names itself. takes_shape: whether the call is given the shape of its result. spelled: (first version, name) for each Triton from which on it is called otherwise, "" where it does not exist; `tl.NAME` for
-    one that is written through `triton.language` there. added: (first version, parameter, its default) of parameters that a Triton has
+    one that is written through `triton.language` there, `memory.NAME` for one that is a method of its first operand. added: (first version, parameter, its default) of parameters that a Triton has
     and those before it have not.
     """
 
@@ -244,7 +244,15 @@ _MEMORY = (
     *_ops("async_copy", "global_to_shared", _E.LOADS | _E.FILLS, "smem pointer mask other", needs="supports_tdm"),
     *_ops("async_copy", "buffer_load_to_shared", _COPIES, "dest ptr offsets mask other", needs="copies_take_buffers"),
     *_ops("async_copy", "shared_to_global", _E.READS | _E.STORES, "pointer smem mask", needs="copies_to_global"),
-    *_ops("async_copy", "load_shared_relaxed", _E.READS, "smem", needs="relaxed_lds_reads"),
+    # Copies are marked for LLVM (Triton's pull request 9883): other reads do not wait for them either, and it is to go (10599).
+    *_ops(
+        "async_copy",
+        "load_shared_relaxed",
+        _E.READS,
+        "smem",
+        needs="relaxed_lds_reads",
+        spelled=(("3.10", "memory.load"),),
+    ),
     *_ops("async_copy", "commit_group", _E.COMMITS),
     *_ops("async_copy", "wait_group", _E.WAITS),
     *_ops("async_copy", "mbarrier_arrive", _E.SIGNALS),
@@ -324,7 +332,8 @@ def _by_name() -> Mapping[str, tuple[Op, ...]]:
     """The operations of a name, in the vocabulary or in the words of any version."""
     found: dict[str, tuple[Op, ...]] = {}
     for op in OPS:
-        for name in dict.fromkeys((op.name, *(name.rpartition(".")[2] for _, name in op.spelled if name))):
+        others = (name.rpartition(".")[2] for _, name in op.spelled if name and not name.startswith(f"{MEMORY}."))
+        for name in dict.fromkeys((op.name, *others)):
             found[name] = (*found.get(name, ()), op)
     return found
 

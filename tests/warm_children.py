@@ -133,8 +133,8 @@ def _warm() -> None:
     from gluonize.judge.lower.children import apart
     from gluonize.judge.lower.compile import prepare
 
+    apart.load()
     for name in (
-        *apart._LOADED,
         "gluonize.judge.lower.children.worker_process",
         "gluonize.translation",
         "gluonize.judge.verdict",

@@ -96,11 +96,26 @@ s_branch .BACK
 """
 
 
+LOOP_OF_ONE = "v_mfma_f32_32x32x8_f16 a[0:15], v[0:1], v[2:3], a[0:15]\ns_add_i32 s3, s3, 1\ns_cmp_lt_i32 s3, s2\ns_cbranch_scc1 .LBB0_4\n"
+
+
 def test_loops_are_entered_and_blocks_out_of_line_executed():
     names, _ = executed(LOOP)
     loop = next(x for x in names if isinstance(x, list))
     assert loop.count("buffer_load_dwordx4") == 1 and loop[-1] == "s_cbranch_scc1"
     assert names[-1] == "s_endpgm"
+
+
+def test_no_way_is_taken_for_one_to_a_loop_that_leads_there_for_no_lanes_alone():
+    """LLVM has scalar branches end in one on the lanes that are left: some always are."""
+    text = (
+        "s_load_dword s2, s[0:1], 0\ns_cmp_gt_i32 s2, 5\ns_cbranch_scc1 .LBB0_3\n"
+        "s_nop 0\ns_cbranch_execz .LBB0_4\nv_mov_b32 v0, 0\ns_branch .LBB0_10\n.LBB0_3:\ns_nop 1\n"
+        f".LBB0_4:\n{LOOP_OF_ONE}.LBB0_10:\ns_endpgm"
+    )
+    names, _ = executed(text)
+    assert ["v_mfma_f32_32x32x8_f16", "s_add_i32", "s_cmp_lt_i32", "s_cbranch_scc1"] in names
+    assert "s_cbranch_execz" not in names and "v_mov_b32" not in names
 
 
 def test_of_a_copy_and_what_fills_in_for_it_only_the_copy_is_executed():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.resources
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from gluonize.diagnostics import TranslationError
@@ -15,16 +17,18 @@ from gluonize.judge.lower.amdgcn import parse_instructions
 from gluonize.judge.lower.children.worker import WorkerPool
 from gluonize.lift.kernel import lift_kernel
 from gluonize.product.cli.edge import run
-from gluonize.raised.kernel import raise_module
+from gluonize.raised.kernel import _in_words, raise_module
 from gluonize.raised.table import ROWS, Row
 from gluonize.raised.unique import with_unique_values
 from gluonize.raised.waits import Groups
 from gluonize.read.kernels.load import load_kernel
 from gluonize.read.spec.launch import LaunchSpec, read_launches
+from gluonize.rules import gluon
 from gluonize.trace.model.parse import parse_module
 from translation_of import launch
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
+SCHEMA = json.loads(importlib.resources.files("gluonize.product.cli").joinpath("results.schema.json").read_text())
 LOWER = "gluonize.judge.lower.jobs:lower_file"
 VALIDATE = "gluonize.judge.verdict.run:validate_pair"
 # Between them: loops with carried tiles, copies and waits, LDS, products, reductions, scans, branches, masks, casts.
@@ -443,10 +447,109 @@ def test_what_translation_refuses_is_raised_and_said_so(tmp_path, capsys, monkey
     (tmp_path / "launches.json").write_text(json.dumps({"version": 1, "launches": [spec.as_json()]}))
     words = ["translate", source, "-k", "add_kernel", "-t", "gfx1100", "-l", "launches.json", "-o", "add.py"]
     asked = [*words, "--choose", "programs=stream-k"]
-    assert run([*asked, "--fallback", "raise"]) == 0
+    assert run([*asked, "--fallback", "raise", "--json", "results.json"]) == 0
+    results = json.loads((tmp_path / "results.json").read_text())
+    jsonschema.validate(results, SCHEMA)
+    (entry,) = results["results"]
+    raised = entry["raised"]
+    assert (entry["status"], entry["output"], raised["verdict"]) == ("refused", None, "validated")
+    assert raised["output"] == "add.add_kernel.raised.py" and raised["why"] == entry["diagnostics"][0]["message"]
     last = capsys.readouterr().out.splitlines()[-3:]
     assert "RAISED, NOT TRANSLATED: add.add_kernel.raised.py is what Triton compiled, validated" in last[0]
     assert "no loop" in last[1] or "cannot be cut" in last[1]
     assert "def add_kernel(" in (tmp_path / "add.add_kernel.raised.py").read_text()
     assert not (tmp_path / "add.py").exists() and (tmp_path / "add.add_kernel.raised.launches.json").exists()
     assert run([*asked, "--fallback", "nothing"]) == 2
+
+
+def test_a_reduction_takes_elements_where_they_are():
+    """Of a reshape that may change their order: no reduction needs them moved, whatever else reads them does."""
+    blocked = "#ttg.blocked<{sizePerThread = [1], threadsPerWarp = [64], warpsPerCTA = [4], order = [0]}>"
+    made = (
+        "%x = arith.constant dense<1.0> : tensor<1024xf32, #blocked>",
+        "%y = math.exp %x : tensor<1024xf32, #blocked>",
+        f"%z = tt.reshape %y allow_reorder : tensor<1024xf32, #blocked> -> tensor<1024xf32, {blocked}>",
+    )
+    sum_ = (
+        '%s = "tt.reduce"(%z) <{axis = 0 : i32}> ({',
+        "^bb0(%a: f32, %b: f32):",
+        "  %c = arith.addf %a, %b : f32",
+        "  tt.reduce.return %c : f32",
+        f"}}) : (tensor<1024xf32, {blocked}>) -> f32",
+        "tt.store %p, %s : !tt.ptr<f32>",
+    )
+    assert (
+        "gl.store(p, gl.reduce(gl.exp(gl.full([1024], 1.0, gl.float32, tile_layout)), 0, add))"
+        in raise_module(module_of(*made, *sum_)).text
+    )
+    other = f"%w = arith.addf %z, %z : tensor<1024xf32, {blocked}>"
+    assert "gl.convert_layout(" in raise_module(module_of(*made, *sum_, other)).text
+
+
+def test_a_descriptor_that_host_code_makes_is_one_parameter():
+    text = module_of("%o = tt.get_program_id x : i32", "llvm.intr.assume %c : i1").replace(
+        "%p: !tt.ptr<f32> {tt.divisibility = 16 : i32, tt.pointer_range = 32 : i32}",
+        '%d: !tt.tensordesc<64x32xf16, #shared> loc("d"(#loc)), '
+        '%r: i32 loc("d.shape.0"(#loc)), %s: i64 loc("d.stride.0"(#loc))',
+    )
+    shared = '#loc = loc("kernel.py":1:1)\n'
+    shared += "#shared = #ttg.padded_shared<[32:+8] {order = [1, 0], shape = [64, 32]}>\n"
+    text = text.replace("%o = tt.get_program_id x : i32", "%c = arith.cmpi slt, %r, %n : i32")
+    raised = raise_module((shared + text).replace("gfx950", "gfx1250").replace("64 : i32}", "32 : i32}"))
+    assert "def kernel(d, n):" in raised.text and "gl.assume(d.shape[0] < n)" in raised.text
+    assert raised.spec.signature["d"].startswith("tensordesc<fp16[64, 32],PaddedSharedLayout.with_identity_for(")
+    assert "d: a triton.experimental.gluon.amd.cdna5.TensorDescriptor of blocks [64, 32]" in raised.text
+
+
+def test_each_turn_of_a_loop_starts_those_inside_anew():
+    """A variable that an inner loop goes on with is made in the loop around it."""
+    inner = (
+        "%first = arith.muli %n, %n : i32",
+        "%c0 = arith.constant 0 : i32",
+        "%c1 = arith.constant 1 : i32",
+        "scf.for %i = %c0 to %n step %c1  : i32 {",
+        "  %own = arith.addi %i, %n : i32",
+        "  %two:2 = scf.for %j = %c0 to %n step %c1 iter_args(%x = %first, %y = %own) -> (i32, i32)  : i32 {",
+        "    %next = arith.addi %x, %j : i32",
+        "    %other = arith.addi %y, %j : i32",
+        "    scf.yield %next, %other : i32, i32",
+        "  }",
+        "  %c = arith.cmpi slt, %two#0, %two#1 : i32",
+        "  llvm.intr.assume %c : i1",
+        "}",
+    )
+    assert lines_of(*inner) == [
+        "    first = n * n",
+        "    for i in range(n):",
+        "        x = first",
+        "        y = i + n",
+        "        for j in range(n):",
+        "            x = x + j",
+        "            y = y + j",
+        "        gl.assume(x < y)",
+    ]
+
+
+def test_a_raised_kernel_is_written_in_the_words_of_its_triton(monkeypatch):
+    """A function that was renamed, one that became a method, and a module that moved: one row each."""
+    names = {"arange": "steps"}
+    rows = (replace(op, spelled=(("3.9", names[op.name]),)) if op.name in names else op for op in gluon.OPS)
+    monkeypatch.setattr(gluon, "OPS", tuple(rows))
+    copies = replace(gluon.MODULES["async_copy"], spelled=(("3.9", f"{gluon.GLUON}.language.amd.copies"),))
+    monkeypatch.setitem(gluon.MODULES, "async_copy", copies)
+    body = "x = gl.arange(0, 4)\ngl.amd.cdna4.async_copy.wait_group(0)\ny = cdna4.load_shared_relaxed(t.index(0), d)\n"
+    body = body.replace("cdna4.load", "gl.amd.cdna4.async_copy.load")
+    assert _in_words(body, "3.10.1") == "x = gl.steps(0, 4)\ngl.amd.copies.wait_group(0)\ny = t.index(0).load(d)\n"
+    assert _in_words(body, "3.9.0") == body.replace("arange", "steps").replace("cdna4.async_copy", "copies")
+
+
+def test_buffer_accesses_keep_their_cache_policy():
+    policy = "cachePolicy = #tt.cache_policy<cache_modifier = cs, eviction_policy = evict_normal>"
+    kind = "tensor<256xi32, #blocked>"
+    lines = lines_of(
+        f"%r = tt.make_range {{end = 256 : i32, start = 0 : i32}} : {kind}",
+        f"%x = amdg.buffer_load %p[%r] {{{policy.replace('= cs', '= ca')}}} : !tt.ptr<f32> -> tensor<256xf32, #blocked>",
+        f"amdg.buffer_store %x, %p[%r] {{{policy}}} : !tt.ptr<f32> -> tensor<256xf32, #blocked>",
+    )
+    assert any('buffer_load(p, r, cache=".ca")' in line for line in lines)
+    assert any(line.endswith('p, r, cache=".cs")') for line in lines)

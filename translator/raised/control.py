@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import zip_longest
 
+from gluonize.raised.names import author_name, plain
 from gluonize.raised.text import Written
 from gluonize.raised.writer import Line, Writer
 from gluonize.trace.model.op import Block, Op
@@ -69,20 +71,24 @@ def _may_become(w: Writer, ops: Sequence[Op], last: Op | None, argument: str, va
     return not any(argument in _mentions(op) for op in later)
 
 
-def _carry(w: Writer, bindings: Sequence[tuple[str, str]], kinds: Sequence[Type]) -> list[str | None]:
+def _carry(
+    w: Writer, bindings: Sequence[tuple[str, str]], kinds: Sequence[Type], given: Sequence[str] = ()
+) -> list[str | None]:
     """Variables for what a loop carries, with their first values; None for tokens, which Gluon has none of."""
     w.only([first for _, first in bindings])
     names: list[str | None] = []
-    for (argument, first), kind in zip(bindings, kinds):
+    of_loop = w.called.of_loop([argument for argument, _ in bindings])
+    for (argument, first), kind, new in zip_longest(bindings, kinds, given, fillvalue=""):
         if kind.kind == "token":
             w.values[argument] = Written("", kind)
             names.append(None)
             continue
         written = w.typed(w.read(first))
-        if written.text in w.own and w.uses[first] == 1:
-            name = written.text  # nothing else reads it: the loop goes on with the variable
+        if w.own.get(written.text) == w.loop and w.uses[first] == 1:
+            name = written.text  # nothing else reads it, nor a loop around anew: this one goes on with the variable
         else:
-            name = w.fresh(w.called.carried(argument, first, kind))
+            known = written.text.isidentifier() and author_name(argument) in of_loop
+            name = w.fresh(plain(written.text) if known else w.called.carried(argument, first, kind, new))
             w.line(f"{name} = {written.text}")
         w.values[argument] = Written(name, kind)
         w.carried.add(name)
@@ -142,18 +148,19 @@ def for_loop(w: Writer, op: Op) -> None:
     if loop.unsigned:
         low, high, step = (w.without_sign(bound) for bound in (low, high, step))
     kinds = [kind for number, kind in enumerate(op.result_types) if number not in left_out]
-    names = _carry(w, bindings, kinds)
+    ops, last = _split(body)
+    given = [value for number, value in enumerate(_given(last)) if number not in left_out]
+    names = _carry(w, bindings, kinds, given)
     index = w.fresh(w.shared.index_name(op.place.line) or w.called.index(loop.variable))
     bounds = [high.text] if low.text == "0" and step.text == "1" and low.literal else [low.text, high.text]
     bounds += [step.text] if step.text != "1" else []
     w.line(f"for {index} in range({', '.join(bounds)}):", op.place.line)
     w.values[loop.variable] = Written(index, low.type)
-    ops, last = _split(body)
-    given = [value for number, value in enumerate(_given(last)) if number not in left_out]
     for (argument, _), value, name in zip(bindings, given, names):
         if name is not None and _may_become(w, ops, last, argument, value):
             w.homes[value] = name
-    _body(w, ops, [(name, value) for name, value in zip(names, given) if name is not None])
+    with w.in_loop():
+        _body(w, ops, [(name, value) for name, value in zip(names, given) if name is not None])
     results = [value for number, value in enumerate(op.results) if number not in left_out]
     for value, name, kind in zip(results, names, kinds):
         w.values[value] = Written(name or "", kind)
@@ -190,7 +197,8 @@ def while_loop(w: Writer, op: Op) -> None:
     for (value, kind), written in zip(after.arguments, handed):
         w.values[value] = written
     inside, last = _split(after)
-    _body(w, inside, [(name, value) for name, value in zip(names, _given(last)) if name is not None])
+    with w.in_loop():
+        _body(w, inside, [(name, value) for name, value in zip(names, _given(last)) if name is not None])
     for value, written, kind in zip(op.results, handed, kinds):
         w.values[value] = Written(written.text, kind)
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import libcst as cst
+
+from gluonize.decide.layouts.constructors import constructor
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.gluon.function import LINE_LENGTH, formatted
+from gluonize.gluon.version_words import VersionWords
+from gluonize.gluon.walk import mapped
 from gluonize.raised.blocks import Structure
 from gluonize.raised.layouts import filled
 from gluonize.raised.operations import HANDLERS
@@ -17,9 +23,12 @@ from gluonize.raised.text import SPEC_TYPES, Written
 from gluonize.raised.unique import with_unique_values
 from gluonize.raised.writer import Shared, Writer
 from gluonize.read.spec.launch import LaunchSpec
+from gluonize.rules.gluon import GLUON
 from gluonize.trace.model.module import Function, Module
 from gluonize.trace.model.parse import ParseError, parse_module
+from gluonize.trace.model.shared_layouts import Partitioned
 from gluonize.trace.model.types import Type
+from gluonize.versions import triton_version
 
 # Options of a launch that act on machine code behind the module, with what they are where a launch gives none (`HIPOptions` of Triton 3.9.0).
 OPTIONS: dict[str, Any] = {
@@ -29,6 +38,11 @@ OPTIONS: dict[str, Any] = {
     "llvm_fn_attrs": [],
     "wgp_cu_mode": "wgp",
 }
+
+
+# What a descriptor that host code made is passed with, and what Gluon calls that.
+_OF_DESCRIPTOR = re.compile(r"(?P<name>.+)\.(?P<field>shape|stride)\.(?P<number>\d+)")
+_FIELDS = {"shape": "shape", "stride": "strides"}
 
 
 @dataclass(frozen=True)
@@ -70,15 +84,27 @@ def raise_module(text: str, *, name: str = "", options: dict | None = None) -> R
     ]
     kernel = _function(shared, module.entry, "@gluon.jit", module.entry.name)
     helpers = [lines for _, lines in shared.helpers.values()]
-    spec = _spec(module, kernel.parameters, options or {})
+    spec = _spec(module, kernel, options or {})
     blocks = ["\n".join(lines) for lines in (*helpers, *(each.lines for each in functions), kernel.lines)]
     text = "\n\n\n".join([_header(module, kernel, spec, name), *blocks]) + "\n"
-    return Raised(module.entry.name, module.target, text, spec)
+    return Raised(module.entry.name, module.target, _in_words(text, triton_version()), spec)
+
+
+def _in_words(text: str, version: str) -> str:
+    """The text with what a Triton calls otherwise. Raises: TranslationError `triton-version` for what it has not."""
+    words = VersionWords(version)
+
+    def change(node: cst.CSTNode) -> cst.CSTNode | None:
+        return words.said(node, change)
+
+    return mapped(cst.parse_module(text), change).code if words.differs else text
 
 
 @dataclass(frozen=True)
 class _Written:
-    parameters: tuple[str, ...]
+    """parameters: the number of an argument of the module -> what the text calls it; what comes with a descriptor has no name."""
+
+    parameters: dict[int, str]
     lines: list[str]
 
 
@@ -86,33 +112,51 @@ def _function(shared: Shared, original: Function, decorator: str, name: str) -> 
     """A function of the module."""
     function = with_unique_values(original)
     writer = Writer(shared, function, HANDLERS)
-    for (value, kind), argument in zip(function.arguments, function.argument_names):
-        writer.values[value] = Written(writer.fresh(argument), kind)
+    parameters: dict[int, str] = {}
+    made = {name for (_, kind), name in zip(function.arguments, function.argument_names) if kind.kind == "desc"}
+    for number, ((value, kind), argument) in enumerate(zip(function.arguments, function.argument_names)):
+        described = _OF_DESCRIPTOR.fullmatch(argument)
+        if described and described["name"] in made:
+            of = parameters[function.argument_names.index(described["name"])]
+            text = f"{of}.{_FIELDS[described['field']]}[{described['number']}]"
+        else:
+            text = parameters[number] = writer.fresh(argument)
+        writer.values[value] = Written(text, kind)
     for block in function.region.blocks:
         writer.count_uses(block)
     Structure(writer, function).function()
-    names, layouts = writer.layouts.definitions(shared.taken | writer.names)
-    parameters = tuple(writer.values[value].text for value, _ in function.arguments)
-    lines = [decorator, f"def {name}({', '.join(parameters)}):", *(f"    {line}" for line in layouts)]
+    holes, layouts = writer.layouts.definitions(shared.taken | writer.names)
+    lines = [decorator, f"def {name}({', '.join(parameters.values())}):", *(f"    {line}" for line in layouts)]
     lines += [""] * bool(layouts) + _commented(writer, function.place.file)
-    return _Written(parameters, _wrapped(filled(line, names) for line in lines))
+    return _Written(parameters, _wrapped(filled(line, holes) for line in lines))
 
 
 def _header(module: Module, kernel: _Written, spec: LaunchSpec, name: str) -> str:
     said = f" in {name}" if name else ""
     options = "".join(f", {key}={value!r}" for key, value in spec.options.items())
-    launch = f"{module.entry.name}[grid]({', '.join(kernel.parameters)}{options})"
+    launch = f"{module.entry.name}[grid]({', '.join(kernel.parameters.values())}{options})"
     return "\n".join(
         [
             f'"""`{module.entry.name}` for {module.target}, raised from what Triton compiled{said}.',
             "",
             *textwrap.wrap(f"It holds for launches as the module's: {launch}", 116, break_on_hyphens=False),
+            *(line for one in _described(module, kernel) for line in textwrap.wrap(one, 116, break_on_hyphens=False)),
             '"""',
             "",
             "from triton.experimental import gluon",
             "from triton.experimental.gluon import language as gl",
         ]
     )
+
+
+def _described(module: Module, kernel: _Written) -> list[str]:
+    """What host code makes descriptors of, for those that the kernel takes."""
+    of_host = f"{GLUON}.amd.cdna5.TensorDescriptor"
+    return [
+        f"{name}: a {of_host} of blocks {list(kind.shape or ())} in {_layout_of(module, kind)}."
+        for number, name in kernel.parameters.items()
+        if (kind := module.entry.arguments[number][1]).kind == "desc"
+    ]
 
 
 def _commented(writer: Writer, file: str) -> list[str]:
@@ -134,7 +178,12 @@ def _wrapped(lines: Iterable[str]) -> list[str]:
     out = []
     for line in lines:
         text = line.lstrip()
-        if len(line) <= LINE_LENGTH or text.startswith("#") or text.endswith(":"):
+        if len(line) > LINE_LENGTH and text.startswith("def "):
+            name, parameters = text.removesuffix("):").split("(", 1)
+            inside = f"    {parameters}"
+            each = [inside] if len(inside) <= LINE_LENGTH else [f"    {one}," for one in parameters.split(", ")]
+            out += [f"{name}(", *each, "):"]
+        elif len(line) <= LINE_LENGTH or text.startswith("#") or text.endswith(":"):
             out.append(line)
         else:
             indent = line[: len(line) - len(text)]
@@ -149,12 +198,13 @@ def _source(file: str) -> list[str]:
         return []
 
 
-def _spec(module: Module, parameters: tuple[str, ...], options: dict) -> LaunchSpec:
+def _spec(module: Module, written: _Written, options: dict) -> LaunchSpec:
     """The launch that the module was compiled for."""
     signature, attrs = {}, {}
     kernel = module.entry
-    for (_, kind), name, told in zip(kernel.arguments, parameters, kernel.argument_attributes):
-        signature[name] = _spec_type(kind)
+    for number, name in written.parameters.items():
+        (_, kind), told = kernel.arguments[number], kernel.argument_attributes[number]
+        signature[name] = _spec_type(module, kind)
         flags = "D" if told.get("tt.divisibility") == 16 else ""
         flags += "S" if told.get("tt.pointer_range") == 32 else ""
         if flags:
@@ -166,7 +216,19 @@ def _spec(module: Module, parameters: tuple[str, ...], options: dict) -> LaunchS
     return LaunchSpec(f"{kernel.name}/raised", kernel.name, "", signature, {}, attrs, chosen)
 
 
-def _spec_type(kind: Type) -> str:
+def _spec_type(module: Module, kind: Type) -> str:
+    element = SPEC_TYPES.get(kind.element, kind.element)
     if kind.kind == "ptr":
-        return f"*{SPEC_TYPES.get(kind.element, kind.element)}"
-    return SPEC_TYPES.get(kind.element, kind.element)
+        return f"*{element}"
+    if kind.kind == "desc":
+        return f"tensordesc<{element}{list(kind.shape or ())},{_layout_of(module, kind).replace('gl.', '')}>"
+    return element
+
+
+def _layout_of(module: Module, kind: Type) -> str:
+    """The layout of a descriptor's tiles in LDS, as Gluon has it."""
+    shared = module.shared(kind, kind.shape or ())
+    if shared is None or isinstance(shared, Partitioned):  # which its front end does not read in a type
+        message = f"Gluon takes no descriptor of the layout {kind.layout} from host code"
+        raise TranslationError(Diagnostic("raise-unsupported", message))
+    return constructor(shared, {}, top=True)

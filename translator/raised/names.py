@@ -6,9 +6,13 @@ called `a` too. The plain name is kept for what is most like the author's: a ten
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Sequence
+
 from gluonize.trace.model.module import Function
 from gluonize.trace.model.op import Op
-from gluonize.trace.model.op_text import author_name
+from gluonize.trace.model.op_text import author_name as named
 from gluonize.trace.model.types import Type
 
 # What values are called that nobody has named, by the operation that gives them.
@@ -24,6 +28,15 @@ _PLAIN = {
     "ttg.memdesc_index": "tile",
     "tt.make_tensor_descriptor": "descriptor",
 }
+_NUMBERED = re.compile(r"\.\d+(?=#|$)")
+_COUNTED = re.compile(r"_\d+$")
+# What an operand of an access is, and which it is.
+_ACCESSES = {
+    "tt.load": ("pointers", 0),
+    "tt.store": ("pointers", 0),
+    "amdg.buffer_load": ("offsets", 1),
+    "amdg.buffer_store": ("offsets", 2),
+}
 _TENSOR, _NUMBER, _TRUTH, _MEMORY = "tensor", "number", "truth", "memory"
 
 
@@ -35,6 +48,16 @@ def _class(kind: Type) -> str:
     return _TENSOR if kind.shape else _NUMBER
 
 
+def author_name(value: str) -> str:
+    """The author's name of a value, "" where there is none; a value that got a name of its own here (`unique.py`) is called as before."""
+    return named(_NUMBERED.sub("", value))
+
+
+def plain(name: str) -> str:
+    """A variable's name without the number that tells it from others."""
+    return _COUNTED.sub("", name)
+
+
 class Names:
     """The names of a function's values."""
 
@@ -42,6 +65,9 @@ class Names:
         self.classes: dict[str, set[str]] = {}
         self.slots: set[str] = set()  # values that say which slot of a ring is meant
         self.ends: set[str] = set()  # and how far a loop goes
+        self.places: dict[str, str] = {}  # pointers and offsets of accesses -> what they are
+        self.loaded: set[str] = set()  # names of what is loaded
+        self.chosen: Counter[str] = Counter()  # names of what one of two values is, each with how many are called so
         ops = list(function.walk()) if function else []
         for op in ops:
             if op.name == "ttg.memdesc_index":
@@ -51,6 +77,12 @@ class Names:
                     self.classes.setdefault(base, set()).add(_class(kind))
             if op.name == "scf.for":
                 self.ends.add(op.for_loop.high)
+            if op.name in _ACCESSES:
+                what, at = _ACCESSES[op.name]
+                self.places.setdefault(op.operands[at], what)
+                self.loaded.update(author_name(value) or op.place.name for value in op.results)
+            if op.name == "arith.select":
+                self.chosen[author_name(op.results[0]) or op.place.name] += 1
         for op in ops:
             if op.name == "scf.for" and op.regions[0].blocks[0].ops:
                 given = op.regions[0].blocks[0].ops[-1].operands
@@ -64,13 +96,26 @@ class Names:
         if op.name == "ttg.local_alloc":
             return _with(base or "tile", "smem")
         if not base:
-            return "end" if value in self.ends else _plain(op, kind)
+            return "end" if value in self.ends else self.places.get(value) or _plain(op, kind)
+        if value in self.places and base in self.loaded:
+            return _with(base, self.places[value])
         return self.beside(base, value, kind)
 
-    def carried(self, argument: str, first: str, kind: Type) -> str:
-        """What is called that a loop carries."""
+    def goes_on(self, value: str, op: Op) -> bool:
+        """Whether a value is one of several under one name that say what becomes of what a loop carries: they are called as that is."""
+        return op.name == "arith.select" and self.chosen[author_name(value) or op.place.name] > 1
+
+    def of_loop(self, arguments: Sequence[str]) -> frozenset[str]:
+        """The names that several things which a loop carries have: those of the loop, not theirs."""
+        found = Counter(filter(None, map(author_name, arguments)))
+        return frozenset(name for name, count in found.items() if count > 1)
+
+    def carried(self, argument: str, first: str, kind: Type, new: str = "") -> str:
+        """What is called that a loop carries. new: what it becomes, where that is known."""
         named = (author_name(value) for value in (argument, first))
         base = next((name for name in named if name and not name.startswith("arg")), "")
+        if not base and argument not in self.slots:
+            base = author_name(new)
         return self.beside(base, argument, kind) if base else "slot" if argument in self.slots else "carried"
 
     def index(self, value: str) -> str:

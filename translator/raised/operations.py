@@ -198,7 +198,8 @@ def store(w: Writer, op: Op) -> None:
 
 
 def _cache(op: Op) -> str | None:
-    found = op.attribute("cacheModifier") or op.attribute("cache")
+    policy = _POLICY.search(op.text)
+    found = policy[1] if policy else op.attribute("cacheModifier") or op.attribute("cache")
     return f'".{found}"' if found and found != "none" else None
 
 
@@ -267,6 +268,18 @@ def local_alloc(w: Writer, op: Op) -> None:
         parts.append(w.read(op.operands[0]).whole.text)
     w.flush()
     w.assign(op.results[0], Written(f"gl.allocate_shared_memory({', '.join(parts)})", kind), op)
+
+
+def reshape(w: Writer, op: Op) -> None:
+    """A change of shape. Where Triton leaves elements in their place because what comes next is a reduction, to which order is nothing,
+    the reduction is written of what there is: Gluon has no such reshape."""
+    if not w.is_reduced(op):
+        w.by_row(op, ROWS["tt.reshape"])
+        return
+    source, kind = w.read(op.operands[0]).whole, op.type
+    if source.type.shape != kind.shape:
+        source = Written(f"{source.at(ATOM)}.reshape({w.shape(op, kind)})", kind)
+    w.keep(op, replace(source, type=kind), True)
 
 
 def subslice(w: Writer, op: Op) -> None:
@@ -487,6 +500,7 @@ HANDLERS: dict[str, Handler] = {
     "arith.constant": constant,
     "tt.splat": splat,
     "tt.broadcast": broadcast,
+    "tt.reshape": reshape,
     "tt.expand_dims": expand_dims,
     "arith.cmpi": compare,
     "arith.cmpf": compare,

@@ -115,12 +115,22 @@ COPIES = frozenset(
         "amdg.async_tdm_copy_local_to_global",
     )
 )
-# In which order the text of an operation evaluates its operands, where that is not the order in which they are printed.
+# In which order the text of an operation evaluates its operands, where that is not the order in which they are printed: Triton's code generator
+# visits keyword arguments before the others (`CodeGenerator.visit_Call`).
 ORDERS: dict[str, Callable[[list[str]], list[str]]] = {
+    "tt.load": lambda v: [*v[1:], v[0]],
+    "tt.store": lambda v: [*v[2:], *v[:2]],
+    "tt.histogram": lambda v: [*v[1:], v[0]],
+    "tt.atomic_rmw": lambda v: [*v[2:], *v[:2]],
     "ttg.local_store": lambda v: [v[1], v[0]],
-    "ttg.async_copy_global_to_local": lambda v: [v[1], v[0], *v[2:]],
-    "amdg.buffer_load_to_local": lambda v: [v[-1], *v[:-1]],
-    "amdg.buffer_atomic_rmw": lambda v: [*v[1:3], v[0], *v[3:]],
+    "ttg.async_copy_global_to_local": lambda v: [*v[2:], v[1], v[0]],
+    "amdg.buffer_load": lambda v: [*v[2:], *v[:2]],
+    "amdg.buffer_store": lambda v: [*v[3:], *v[:3]],
+    "amdg.buffer_load_to_local": lambda v: [*v[2:-1], v[-1], *v[:2]],
+    "amdg.buffer_atomic_rmw": lambda v: [*v[3:], *v[1:3], v[0]],
+    "amdg.update_tensor_descriptor": lambda v: [*v[1:], v[0]],
+    "amdg.async_tdm_copy_global_to_local": lambda v: [*v[1:], v[0]],
+    "amdg.async_tdm_copy_local_to_global": lambda v: [*v[1:], v[0]],
 }
 # What is promised of numbers, innermost first.
 PROMISES = {"tt.divisibility": "multiple_of", "tt.contiguity": "max_contiguous", "tt.constancy": "max_constancy"}

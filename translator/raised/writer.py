@@ -6,13 +6,14 @@ import builtins
 import keyword
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from gluonize.decide.layouts.inferred import NoLayout, infer
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.raised.layouts import LayoutNames
-from gluonize.raised.names import Names
+from gluonize.raised.names import Names, plain
 from gluonize.raised.table import COPIES, ORDERS, PROMISES, ROWS, Row
 from gluonize.raised.text import ANY, ATOM, COMPARISON, OPERATORS, UNARY, Written, dtype
 from gluonize.raised.waits import AnotherBlock, Groups
@@ -26,6 +27,7 @@ from gluonize.trace.model.types import Type
 LONGEST = 90  # characters of an expression that is written where it is used
 _FOR = re.compile(r"\s*for (\w+) in ")
 _WORD = re.compile(r"[^\W\d]\w*")
+_CAST = re.compile(r"(?:(?P<name>[a-zA-Z]\w*)|gl\.program_id\((?P<axis>\d)\))\.to\(gl\.\w+\)$")
 _OPERATOR = re.compile(r"\{0\} (\S+) \{1\}")
 RESERVED = frozenset((*keyword.kwlist, *dir(builtins), "gl", "tl", "gluon", "triton", "math", "float"))
 
@@ -87,7 +89,8 @@ class Writer:
         self.names: set[str] = set()
         self.carried: set[str] = set()
         self.called = Names(function)
-        self.own: set[str] = set()  # variables that are written once, where their value is
+        self.own: dict[str, int] = {}  # variables that are written once, where their value is -> the loop around that
+        self.loop = self.loops = 0  # the innermost one that is being written, 0 outside; how many there were
         self.homes: dict[str, str] = {}
         self.left_out: set[Op] = set()  # of which nothing comes
         self.uses: Counter[str] = Counter()
@@ -140,6 +143,13 @@ class Writer:
                 for inner in region.blocks:
                     self.count_uses(inner)
 
+    def is_reduced(self, op: Op) -> bool:
+        """Whether a reshape may change the order of elements, and reductions of all of them are all that uses it."""
+        if "allow_reorder" not in op.body or self.function is None:
+            return False
+        uses = [each for each in self.function.walk() if op.results[0] in each.operands]
+        return all(each.name == "tt.reduce" and len(each.operands) == 1 for each in uses) and len(op.type.shape) == 1
+
     def groups(self, commit: str) -> Groups:
         """The groups of copies that operations of this name end."""
         if commit not in self._groups:
@@ -153,6 +163,15 @@ class Writer:
             return self.groups(commit).after(op.operands, op)
         except AnotherBlock:
             raise self.refuse(op, "it waits for what another block of the function copies") from None
+
+    @contextmanager
+    def in_loop(self) -> Iterator[None]:
+        """What is written inside stands in a loop of its own."""
+        around = self.loop
+        self.loops += 1
+        self.loop = self.loops
+        yield
+        self.loop = around
 
     # Statements
 
@@ -189,11 +208,22 @@ class Writer:
 
     def assign(self, value: str, written: Written, op: Op) -> None:
         """Make a variable of a value."""
-        name = self.homes.get(value) or self.fresh(self.called.of(value, op, written.type))
+        name = self.homes.get(value) or self.fresh(self._called(value, written, op))
         if value not in self.homes:
-            self.own.add(name)
+            self.own[name] = self.loop
         self.line(f"{name} = {self.typed(written).text}", op.place.line)
         self.values[value] = Written(name, written.type)
+
+    def _called(self, value: str, written: Written, op: Op) -> str:
+        if self.called.goes_on(value, op):
+            before = self.values.get(op.operands[2])
+            if before is not None and before.text in self.carried:
+                return plain(before.text)
+        found = self.called.of(value, op, written.type)
+        cast = _CAST.match(written.text) if found == "x" else None
+        if cast is None:
+            return found
+        return plain(cast["name"]) if cast["name"] else f"pid_{cast['axis']}".removesuffix("_0")
 
     def typed(self, written: Written) -> Written:
         """What a variable gets: of the whole shape, and of its own type where a number says another one."""

@@ -11,6 +11,7 @@ ROWS = (
     Row(
         "GluonASTSource", "triton.experimental.gluon._runtime:GluonASTSource", "a Gluon kernel with its specialization"
     ),
+    Row("GluonJITFunction", "triton.experimental.gluon._runtime:GluonJITFunction", "outputs that ask what is Gluon"),
     Row("CompilationError", f"{_ERRORS}:CompilationError", "what the front end refuses"),
     Row("CompileTimeAssertionFailure", f"{_ERRORS}:CompileTimeAssertionFailure", "a `static_assert` that fails"),
 )

@@ -24,6 +24,7 @@ ROWS = (
         "triton.runtime.interpreter:InterpretedFunction",
         "kernels of a program under TRITON_INTERPRET",
     ),
+    Row("KernelInterface", "triton.runtime:KernelInterface", "launchers that outputs have"),
     Row("Autotuner", "triton.runtime:Autotuner", "recorded launches of autotuned kernels"),
 )
 __getattr__ = names_of(__name__, ROWS)

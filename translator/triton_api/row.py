@@ -12,6 +12,10 @@ from gluonize.rules.gluon import at_version
 from gluonize.versions import triton_version
 
 
+# A module that moved with all that is in it: (where it was, first version, where that has it). One row for all names in it.
+MOVED: tuple[tuple[str, str, str], ...] = ()
+
+
 @dataclass(frozen=True)
 class Row:
     """name: what the tool calls it. at: `module`, or `module:attribute`. use: what for. spelled: (first version, place) where it is
@@ -23,7 +27,11 @@ class Row:
     spelled: tuple[tuple[str, str], ...] = ()
 
     def place(self, version: str) -> str:
-        return at_version(version, self.spelled, self.at)
+        module, colon, attribute = at_version(version, self.spelled, self.at).partition(":")
+        for was, since, now in MOVED:
+            if module == was or module.startswith(f"{was}."):
+                module = at_version(version, ((since, now),), was) + module[len(was) :]
+        return module + colon + attribute
 
     def load(self) -> Any:
         """What it names in the installed Triton. Raises: TranslationError `triton-version` where that has it nowhere."""
@@ -38,10 +46,15 @@ class Row:
             if isinstance(error, ModuleNotFoundError) and error.name == "triton":
                 raise
             message = f"Triton {version} has no {self.at.replace(':', '.')}"
+            why = f"needed: {self.use} ({error})"  # what is missing may be what the module itself imports
             help = "use a Triton that gluonize is made for (gluonize doctor), or give the row in translator/triton_api its new place"
-            raise TranslationError(
-                Diagnostic("triton-version", message, why=f"needed: {self.use}", help=help)
-            ) from error
+            raise TranslationError(Diagnostic("triton-version", message, why=why, help=help)) from error
+
+
+def place_in(rows: Iterable[Row], name: str, version: str) -> tuple[str, str]:
+    """The module and the attribute that a row names in a Triton: what an output for it imports."""
+    module, _, attribute = next(row for row in rows if row.name == name).place(version).partition(":")
+    return module, attribute
 
 
 def names_of(module: str, rows: Iterable[Row]) -> Callable[[str], Any]:
@@ -58,4 +71,4 @@ def names_of(module: str, rows: Iterable[Row]) -> Callable[[str], Any]:
     return load
 
 
-__all__ = ["Row", "names_of"]
+__all__ = ["Row", "names_of", "place_in"]

@@ -21,8 +21,14 @@ from gluonize.output.contracts.launch_checks import (
 from gluonize.output.contracts.launch_conditions import condition_tests
 from gluonize.output.contracts.seen_rows import MATCHES, SEEN, shown, spelled
 from gluonize.output.merging.kernel_family import Family
+from gluonize.triton_api import front_end, jit_functions
+from gluonize.triton_api.row import place_in
+from gluonize.versions import triton_version
 
-LAUNCHER_IMPORTS = (Import("triton.compiler.errors", "CompilationError"), Import("triton.runtime", "KernelInterface"))
+LAUNCHER_IMPORTS = (
+    Import(*place_in(front_end.ROWS, "CompilationError", triton_version()), "CompilationError"),
+    Import(*place_in(jit_functions.ROWS, "KernelInterface", triton_version()), "KernelInterface"),
+)
 
 LAUNCHER = '''class _OrGeneral(KernelInterface):
     """Launches `fn`, or `general` where the arguments are outside what `fn` was translated for."""

@@ -24,16 +24,14 @@ from typing import Any
 
 import libcst as cst
 
-from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.gluon.author_names import OwnName, as_written
-from gluonize.gluon.function import Statement, expression
+from gluonize.gluon.function import Statement
 from gluonize.gluon.imports import TRITON_LANGUAGE, Import, is_of_gluon
+from gluonize.gluon.version_words import LANGUAGE, VersionWords, keys
 from gluonize.gluon.walk import dotted, mapped, stores, walk
 from gluonize.numbered import numbered
 from gluonize.read.names.file_names import FileNames
 from gluonize.rules import gluon
-
-_LANGUAGE = "tl."
 
 
 @dataclass(frozen=True)
@@ -48,9 +46,8 @@ class Aliases:
     through_language: bool = False
 
     @cached_property
-    def words(self) -> Mapping[tuple[str, str], str]:
-        """(module, operation) -> what the version calls it, of those that have another name there."""
-        return gluon.in_words_of(self.triton) if self.triton else {}
+    def words(self) -> VersionWords:
+        return VersionWords(self.triton)
 
     def imported(self, lines: Iterable[Import]) -> list[Import]:
         """The imports of an output under the names that it has for them."""
@@ -71,43 +68,21 @@ class Aliases:
 
     def within(self, statement: Any) -> Any:
         """A statement of the output; of a function that is no Gluon its decorators alone ask Gluon's modules for something."""
-        if not self.of and not self.apart and not self.words:
+        if not self.of and not self.apart and not self.words.differs:
             return statement
         if isinstance(statement, (cst.FunctionDef, cst.ClassDef)) and not _is_gluon(statement):
             return statement.with_changes(decorators=[mapped(d, self._name) for d in statement.decorators])
         return mapped(statement, self._name)
 
     def _name(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        if not isinstance(node, cst.Attribute) or isinstance(node.value, OwnName):
+        asked = node.func if isinstance(node, cst.Call) else node
+        if isinstance(asked, cst.Attribute) and isinstance(asked.value, OwnName):
             return as_written(node)
-        named = self._in_own_words(node) if self.words else node
-        if (
-            not isinstance(named, cst.Attribute)
-            or not isinstance(named.value, cst.Name)
-            or named.value.value not in self.of
-        ):
-            return named if named is not node else None
-        return named.with_changes(value=named.value.with_changes(value=self.of[named.value.value]))
-
-    def _in_own_words(self, node: cst.Attribute) -> cst.BaseExpression:
-        """An operation, or a method of a tile in LDS, as the version calls it. Raises: TranslationError `triton-version` where it has none."""
-        name = node.attr.value
-        word = next((self.words[key] for key in _keys(node) if key in self.words), name)
-        if word == name:
-            return node
-        if not word:
-            raise TranslationError(
-                Diagnostic(
-                    "triton-version",
-                    f"Triton {self.triton} has no `{dotted(node) or name}`, which the output needs",
-                    help="translate for a newer Triton, or ask for other choices (gluonize explain says what the operation is for)",
-                )
-            )
-        return (
-            expression(word)
-            if word.startswith(_LANGUAGE)
-            else node.with_changes(attr=cst.Name(word), value=mapped(node.value, self._name))
-        )
+        named = self.words.said(node, self._name) if self.words.differs else None
+        at = named or node
+        if isinstance(at, cst.Attribute) and isinstance(at.value, cst.Name) and at.value.value in self.of:
+            return at.with_changes(value=at.value.with_changes(value=self.of[at.value.value]))
+        return named if isinstance(node, cst.Attribute) or named is not None else as_written(node)
 
 
 def aliases(
@@ -131,18 +106,11 @@ def aliases(
     return Aliases({name: numbered(f"{name}_", every.__contains__) for name in sorted(taken)}, apart, triton, through)
 
 
-def _keys(node: cst.Attribute) -> list[tuple[str, str]]:
-    """An attribute as an operation of a module of Gluon's, `gl.amd` too, or else as a method of what is asked."""
-    module = dotted(node.value).removeprefix("gl.")
-    homes = (module,) if module in gluon.MODULES else (gluon.MEMORY, gluon.METHOD)
-    return [(home, node.attr.value) for home in homes]
-
-
 def _asks_language(new: Sequence[Statement], words: Mapping[tuple[str, str], str]) -> bool:
     """Whether an operation of what is new is written through `triton.language`."""
-    through = {key for key, word in words.items() if word.startswith(_LANGUAGE)}
+    through = {key for key, word in words.items() if word.startswith(LANGUAGE)}
     return bool(through) and any(
-        key in through for s in new for n in walk(s) if isinstance(n, cst.Attribute) for key in _keys(n)
+        key in through for s in new for n in walk(s) if isinstance(n, cst.Attribute) for key in keys(n)
     )
 
 

@@ -21,6 +21,9 @@ from gluonize.output.merging.kernel_family import KernelVersion
 from gluonize.read.inductor.stated import Stated, stated
 from gluonize.rules.architecture import Target
 from gluonize.rules.targets import target as target_row
+from gluonize.triton_api import front_end
+from gluonize.triton_api.row import place_in
+from gluonize.versions import triton_version
 
 _KEPT = ("filename", "triton_meta", "inductor_meta")
 SOURCES = """
@@ -33,9 +36,10 @@ triton_heuristics.ASTSource = _gluon_source
 """
 IMPORTS = (
     Import("torch._inductor.runtime", "triton_heuristics"),
-    Import("triton.compiler", "ASTSource"),
-    Import("triton.experimental.gluon._runtime", "GluonASTSource"),
-    Import("triton.experimental.gluon._runtime", "GluonJITFunction"),
+    *(
+        Import(*place_in(front_end.ROWS, name, triton_version()), name)
+        for name in ("ASTSource", "GluonASTSource", "GluonJITFunction")
+    ),
 )
 
 

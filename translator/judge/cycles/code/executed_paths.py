@@ -70,8 +70,22 @@ class Flow:
             block = pending.pop()
             if block not in found and block != stop and (within is None or block in within):
                 found.add(block)
-                pending += self.graph.next[block]
+                pending += self.following(block)
         return found
+
+    def following(self, block: int) -> list[int]:
+        """The blocks that may follow one: behind a branch on the lanes that are left, the one that is executed."""
+        at = self.lines_of(block)[-1]
+        line = self.program.lines[at]
+        target = self.program.position.get(line.operands.strip())
+        if not line.op.startswith("s_cbranch_exec") or target is None or at + 1 == len(self.program.lines):
+            return self.graph.next[block]
+        return [self.block(self.executed(at, target, line.op))]
+
+    def executed(self, at: int, target: int, op: str) -> int:
+        """Where a branch on the lanes that are left leads: into what it guards, unless that only stands in for loads."""
+        guarded, other = (target, at + 1) if op.endswith("nz") else (at + 1, target)
+        return other if self.only_fills(self.block(guarded)) else guarded
 
     def preferred(self, branch: int, options: tuple[int, int], inside: _Open | None) -> int:
         """The successor with more loops behind it, then with more work of its own, then the first."""
@@ -220,9 +234,8 @@ class _Walk:
             return self.flow.preferred(at, (at + 1, target), loop)
         mask = self.registry.mask("exec" if "exec" in op else "vcc")
         if "exec" in op:
-            guarded = target if op.endswith("nz") else at + 1
-            execute = not self.flow.only_fills(self.flow.block(guarded))
-            chosen = guarded if execute else (at + 1 if guarded == target else target)
+            chosen = self.flow.executed(at, target, op)
+            execute = (chosen == target) == op.endswith("nz")
         else:
             chosen = self.flow.preferred(at, (at + 1, target), loop)
             execute = (chosen == target) == op.endswith("nz")

@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
+from gluonize.diagnostics import TranslationError
 from gluonize.judge.lower.children.frames import read_frame, write_frame
 
 ALONE = ("gluonize.judge.lower.jobs:lower_file", "gluonize.judge.cycles.job:lower_and_walk")
@@ -28,8 +29,8 @@ _LOADED = (
     "gluonize.read.kernels.load",
     "gluonize.read.kernels.gluon_kernels",
     "gluonize.lift.kernel",
-    "triton.compiler",
-    "triton.experimental.gluon._runtime",
+    "gluonize.triton_api.front_end:ASTSource",
+    "gluonize.triton_api.front_end:GluonASTSource",
 )
 _ASK, _NO_RANDOM_ADDRESSES = 0xFFFFFFFF, 0x0040000  # of personality(2)
 
@@ -58,12 +59,19 @@ def asked(function: str, args: tuple) -> str:
     return function
 
 
+def load() -> None:
+    """Import what such jobs do."""
+    for name in _LOADED:
+        module, _, row = name.partition(":")
+        with contextlib.suppress(TranslationError):  # a row that this Triton has not: the job that needs it says so
+            getattr(importlib.import_module(module), row or "__name__")
+
+
 class Apart:
     """A process forked from this one now, which forks again for each job. `serve` does a job and sends its answer."""
 
     def __init__(self, serve: Callable[[Any], None]):
-        for name in _LOADED:
-            importlib.import_module(name)
+        load()
         jobs, self._jobs = os.pipe()
         self._ends, ends = os.pipe()
         if os.fork():

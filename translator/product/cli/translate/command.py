@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from gluonize.product.cli import exit_status
 from gluonize.product.cli.console import Verbosity, print_diagnostics, progress, rich_console
@@ -30,6 +31,9 @@ from gluonize.product.project.translate.plan import RAISE, PlannedFile, Translat
 from gluonize.product.project.translate.report import CheckedLaunch, FileReport
 from gluonize.product.project.translate.run import process_file, write_output
 from gluonize.product.review.annotations import Annotation
+
+if TYPE_CHECKING:
+    from gluonize.product.cli.translate.raised_instead import RaisedLaunch
 
 __all__ = ["TranslateOptions", "run_translate"]
 
@@ -59,20 +63,26 @@ def _run_translate(options: TranslateOptions, verbosity: Verbosity, found: list[
             found += () if _passed_by(report) else of_report(report)
     if options.write_launches:
         write_launches(options.write_launches, [d for report in reports for d in report.derivations])
+    raised = _raised_instead(reports, options) if options.fallback == RAISE else []
     if options.json:
-        write_json(options.json, [entry for report in reports for entry in result_entries(report)])
+        of_launch = {(one.source, one.target, one.spec.id): {"raised": one.as_json()} for one in raised}
+        entries = [entry for report in reports for entry in result_entries(report)]
+        keys = [(entry["source"], entry["target"], entry["id"]) for entry in entries]
+        write_json(options.json, [entry | of_launch.get(key, {}) for key, entry in zip(keys, entries)])
     printer.summary(reports)
-    if options.fallback == RAISE:
-        return _raised_instead(reports, options, printer)
-    return _status(reports)
+    return _status_with(raised, reports, printer)
 
 
-def _raised_instead(reports: list[FileReport], options: TranslateOptions, printer: _Printer) -> int:
-    """Raise what was refused, say so last, and give the status of the command: what is raised and validated is no refusal."""
+def _raised_instead(reports: list[FileReport], options: TranslateOptions) -> list[RaisedLaunch]:
+    """Raise what was refused."""
     from gluonize.product.cli.translate.raised_instead import raise_refused  # with the compiler's modules
 
     with open_pool(options.jobs, options.timeout, options.cache, options.cluster) as pool:
-        made = raise_refused(reports, pool)
+        return raise_refused(reports, pool)
+
+
+def _status_with(made: list[RaisedLaunch], reports: list[FileReport], printer: _Printer) -> int:
+    """Say last what was raised, and give the status of the command: what is raised and validated is no refusal."""
     for one in made:
         for line in one.lines():
             printer.say(line, _STYLES[OPEN] if one.good else _STYLES[WRONG])

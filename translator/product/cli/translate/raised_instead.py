@@ -19,9 +19,11 @@ VALIDATE = "gluonize.judge.verdict.run:validate_pair"
 
 @dataclass(frozen=True)
 class RaisedLaunch:
-    """What became of one launch that was refused. path: of the file, "" where there is none. verdict: of the reference machine. why: it
-    was refused; problems: why it could not be raised either."""
+    """What became of one launch that was refused, of a source for a target. path: of the file, "" where there is none. verdict: of the
+    reference machine. why: it was refused; problems: why it could not be raised either."""
 
+    source: str
+    target: str
     spec: LaunchSpec
     path: str
     verdict: str
@@ -31,6 +33,16 @@ class RaisedLaunch:
     @property
     def good(self) -> bool:
         return bool(self.path) and self.verdict == "validated"
+
+    def as_json(self) -> dict:
+        """The field `raised` of a result."""
+        return {
+            "output": self.path or None,
+            "launches": str(launches_path(Path(self.path))) if self.path else None,
+            "verdict": self.verdict or None,
+            "why": self.why,
+            "diagnostics": [problem.as_json() for problem in self.problems],
+        }
 
     def lines(self) -> Iterator[str]:
         """What a person is told of it."""
@@ -61,6 +73,7 @@ def raise_refused(reports: Iterable[FileReport], pool: WorkerPool) -> list[Raise
     taken: set[str] = set()
     for report in reports:
         request = report.planned.request
+        of = request.source, request.target
         for spec, why in refused_launches(report):
             place = Path(report.planned.output or f"{Path(request.source).stem}_{request.target}.py")
             path, number = place.with_suffix(f".{spec.kernel}.raised.py"), 1
@@ -74,10 +87,11 @@ def raise_refused(reports: Iterable[FileReport], pool: WorkerPool) -> list[Raise
                 ).stages["ttgir"]
                 raised = raise_module(module, name=f"{Path(request.source).name}, {spec.id}", options=spec.options)
             except TranslationError as error:
-                made.append(RaisedLaunch(spec, "", "", why, error.diagnostics))
+                made.append(RaisedLaunch(*of, spec, "", "", why, error.diagnostics))
                 continue
             write_raised(raised, path)
-            made.append(RaisedLaunch(spec, str(path), _verdict(raised, path, module, spec, request.target, pool), why))
+            verdict = _verdict(raised, path, module, spec, request.target, pool)
+            made.append(RaisedLaunch(*of, spec, str(path), verdict, why))
     return made
 
 
