@@ -137,6 +137,31 @@ def test_what_reaches_backward_from_the_call_of_apply(tmp_path, given):
     assert types(derive(tmp_path, SUM + AUTOGRAD.format(given=given))) == {"x": "*bf16", "g": "*fp16", "out": "*bf16"}
 
 
+def test_what_setup_context_saves_beside_a_forward_without_ctx(tmp_path):
+    text = """
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(x, gate):
+        return x, torch.empty(x.shape[0], dtype=torch.float64)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, gate = inputs
+        y, total = output
+        ctx.save_for_backward(GIVEN)
+
+    @staticmethod
+    def backward(ctx, dy, dtotal):
+        x, g = ctx.saved_tensors
+        return inner(x, g)
+
+def outer(x: torch.Tensor, gate: torch.Tensor):
+    return F.apply(x, gate.to(torch.float16))
+"""
+    assert types(derive(tmp_path, SUM + text.replace("GIVEN", "x, gate")))["g"] == "*fp16"
+    assert types(derive(tmp_path, SUM + text.replace("GIVEN", "x, total")))["g"] == "*fp64"
+
+
 @pytest.mark.parametrize(
     "body, expected",
     [

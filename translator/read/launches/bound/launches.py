@@ -24,6 +24,7 @@ from gluonize.read.launches.derive.host.launch_forms import stripped
 from gluonize.read.launches.derive.host.model import Descriptor, Dtype, Model, as_number, has_model
 from gluonize.read.launches.derive.host.parametrized import ROWS, parametrized
 from gluonize.read.launches.derive.host.run import History, HostRun, HostState
+from gluonize.read.launches.derive.host.autograd import is_forward
 from gluonize.read.launches.derive.host.sites import Site, find_applications, find_calls, find_every_site
 from gluonize.read.launches.derive.proposal.guess import Guess, has_form
 from gluonize.read.launches.derive.proposal.known_values import known_values
@@ -371,7 +372,7 @@ class _Callers:
     def _calls(self, site: Site) -> Iterator[Site]:
         function = site.functions[0]
         first = next((arg.arg for arg in function.args.args), "")
-        if first == "ctx" and function.name == "forward":
+        if is_forward(site):
             return find_applications(self.evidence.program, site)
         return iter(()) if first in ("self", "cls", "ctx") else find_calls(self.evidence.program, site.outer, function)
 
