@@ -561,3 +561,26 @@ def k(a, b, c, B: tl.constexpr):
     assert "a is *fp16, not *bf16, which goes with no launch" in found.notes
     with pytest.raises(TranslationError, match="no launch was found"):
         derive(tmp_path, text, "a=*fp16", "b=*i64")
+
+
+@pytest.mark.parametrize(
+    "low, high, made, expected",
+    [
+        ("v & 0xF", "v >> 4", "low << 4 | high", ("*u8", "*u8")),
+        ("v & 0x3", "(v >> 6) & 0x3", "low | high << 6", ("*u8", "*u8")),
+        ("v & 0xF", "(v >> 28) & 0xF", "low | high << 28", ("*i32", "*i32")),
+        ("v & 0xF", "(v >> (i % 8) * 4) & 0xF", "low << (i % 8) * 4", ("*i32", "*i32")),
+    ],
+)
+def test_numbers_that_share_a_byte(tmp_path, low, high, made, expected):
+    text = f"""
+@triton.jit
+def k(packed, out, B: tl.constexpr):
+    i = tl.arange(0, B)
+    v = tl.load(packed + i)
+    low = {low}
+    high = {high}
+    tl.store(out + i, {made})
+"""
+    found = types(derive(tmp_path, text))
+    assert (found["packed"], found["out"]) == expected
