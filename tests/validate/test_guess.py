@@ -109,6 +109,38 @@ def test_items_of_tuples_are_made_up_too(tmp_path: Path):
     assert [validate_pair(sides[0].text, side.text, spec).status for side in sides[1:]] == ["validated", "mismatch"]
 
 
+ROWS = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def k(x_ptr, y_ptr, s_xb, s_xh, s_xd, s_yb, s_yh, s_yd, n, B: tl.constexpr):
+    b, h, d = tl.program_id(0), tl.program_id(1), tl.arange(0, B)
+    v = tl.load(x_ptr + b * s_xb + h * s_xh + d * s_xd, mask=d < n, other=0.0)
+    tl.store(y_ptr + b * s_yb + h * s_yh + d * s_yd, v + 1, mask=d < n)
+"""
+
+
+def test_strides_that_are_only_used_as_such_leave_room_for_rows(tmp_path: Path):
+    source = tmp_path / "k.py"
+    source.write_text(ROWS)
+    kinds = {n: "i32" for n in ("s_xb", "s_xh", "s_xd", "s_yb", "s_yh", "s_yd", "n")}
+    signature = {
+        "x_ptr": "*fp16",
+        "y_ptr": "*fp16",
+        **kinds,
+        "s_xd": "constexpr",
+        "s_yd": "constexpr",
+        "B": "constexpr",
+    }
+    spec = LaunchSpec("k", "k", "", signature, {"s_xd": 1, "s_yd": 1, "B": 128}, {}, {"num_warps": 1}, (4, 8))
+    side = source_stage(str(source), spec, TARGET)
+    result = validate_pair(side.text, side.text, spec)
+    assert result.status == "validated" and result.made_up["s_yb"] >= 8 * result.made_up["s_yh"]
+    assert not [note for note in result.notes if note.startswith(RACE)]
+
+
 def test_descriptors_are_made_up_too(tmp_path: Path):
     text = """
 import triton

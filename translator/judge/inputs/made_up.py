@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,15 +26,16 @@ STORAGE = (1 << 18, 1 << 22)  # elements of each tensor, tried in turn
 GRID = (4, 2, 2)
 
 
-def guesses(spec: LaunchSpec, source: str) -> Iterator[LaunchSpec]:
+def guesses(spec: LaunchSpec, source: str, strides: Collection[str] = ()) -> Iterator[LaunchSpec]:
     """The launch with values, the likeliest first; none where an argument is no pointer, number, tensor descriptor or tuple.
 
     Values that the launch has are kept at first, its own sizes and grid; where the source can do nothing with these, all are made up.
-    source: text of the source's TTIR, which says how many axes of the grid it asks for.
+    source: text of the source's TTIR, which says how many axes of the grid it asks for; strides: arguments that are used as such,
+    beside those that are named so.
     """
     if spec.values or spec.grid:
-        yield from (replace(made, values=made.values | spec.values) for made in _made_up(spec, source))
-    yield from _made_up(replace(spec, values={}, grid=() if spec.values else spec.grid), source)
+        yield from (replace(made, values=made.values | spec.values) for made in _made_up(spec, source, strides))
+    yield from _made_up(replace(spec, values={}, grid=() if spec.values else spec.grid), source, strides)
 
 
 def is_whole(spec: LaunchSpec) -> bool:
@@ -42,20 +43,21 @@ def is_whole(spec: LaunchSpec) -> bool:
     return all(name in spec.values for name, kind in spec.signature.items() if kind != "constexpr")
 
 
-def _made_up(spec: LaunchSpec, source: str) -> Iterator[LaunchSpec]:
+def _made_up(spec: LaunchSpec, source: str, by_use: Collection[str]) -> Iterator[LaunchSpec]:
     """The launch with values of which none is that of the launch; with small tensors, then with large ones."""
     given = {name: kind for name, kind in spec.signature.items() if kind != "constexpr"}
     if not all(map(_is_known, given.values())):
         return
     kinds = {name: kind for name, kind in given.items() if isinstance(kind, str) and descriptor_type(kind) is None}
     scalars = {name: _scalar(spec, name, kind) for name, kind in kinds.items() if kind[0] != "*"}
-    sizes = [
-        name for name, kind in kinds.items() if kind[0] in "iu" and kind not in _BOOLEAN and not _STRIDE.search(name)
-    ]
+    tensors = {name[:-1] for name in by_use}  # strides that are constants are named like the others of their tensor
+    strides = [name for name in spec.signature if _STRIDE.search(name) or name in by_use]
+    strides = [n for n in spec.signature if n in strides or spec.signature[n] == "constexpr" and n[:-1] in tensors]
+    sizes = [name for name, kind in kinds.items() if kind[0] in "iu" and kind not in _BOOLEAN and name not in strides]
     for number, name in enumerate(sizes):
         scalars[name] = _size(spec, name, number, len(sizes))
     room = max([ROOM, *(-(-scalars[name] // 16) * 16 for name in sizes)])
-    scalars |= _strides(spec, [name for name in kinds if _STRIDE.search(name) and kinds[name][0] in "iu"], room)
+    scalars |= _strides(spec, [n for n in kinds if n in strides and kinds[n][0] in "iu"], strides, room)
     used = [axis for axis, letter in enumerate("xyz") if f"tt.get_program_id {letter}" in source]
     grid = spec.grid or tuple(GRID[axis] if axis in used else 1 for axis in range(max(used, default=0) + 1))
     for storage in STORAGE:
@@ -125,10 +127,9 @@ def _size(spec: LaunchSpec, name: str, number: int, count: int) -> int:
     return value if "D" in str(spec.attrs.get(name, "")) else value - 3
 
 
-def _strides(spec: LaunchSpec, names: list[str], room: int) -> dict[str, int]:
-    """Strides of each tensor, whose names differ in their last letters: outermost first, as signatures list them. room: elements of a
-    row, which the longest has space in."""
-    every = [name for name in spec.signature if _STRIDE.search(name)]
+def _strides(spec: LaunchSpec, names: list[str], every: list[str], room: int) -> dict[str, int]:
+    """Strides of each tensor, whose names differ in their last letters: outermost first, as signatures list them. every: those that are
+    constants too; room: elements of a row, which the longest has space in."""
     out: dict[str, int] = {}
     for name in names:
         tensor = name[:-1]

@@ -18,6 +18,7 @@ from gluonize.judge.inputs.loop_slices import loop_parameters
 from gluonize.judge.inputs.made_up import guesses, is_whole
 from gluonize.judge.inputs.overlaps import fetches_ahead, overlapping
 from gluonize.judge.inputs.steering import Steering, all_tokens, tokens_of
+from gluonize.judge.inputs.strides import strides_by_use
 from gluonize.judge.machine.coverage import Ran, coverage_of, points_of
 from gluonize.judge.machine.hazards import NotRunnable
 from gluonize.judge.verdict.boundaries import at_boundaries
@@ -89,7 +90,7 @@ def validate_pair(
 def _with_made_up_values(source: Module, translated: Module, spec: LaunchSpec, of_pair, with_variants, most, *rest):
     """The result for the first made-up launch that the source can run. Raises: NotRunnable where there is none."""
     reason = "some of its arguments are neither pointers nor numbers"
-    for guess in guesses(spec, source.text):
+    for guess in guesses(spec, source.text, strides_by_use(source)):
         result = _Validation(Pair(source, translated, guess, *of_pair), *rest).result(None, with_variants, most)
         if result.status != "not_runnable":
             made_up = {n: value for n, value in guess.values.items() if spec.values.get(n) != value}
