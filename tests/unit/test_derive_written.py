@@ -463,6 +463,39 @@ def run(x):
     assert launches == {(128, 2), (256, 2), (512, 8)}
 
 
+def test_kernels_that_a_module_makes_of_one_have_their_own_configurations(tmp_path):
+    text = """
+@triton.jit
+def k(x, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i, 1.0, mask=i < n)
+
+
+def configs():
+    out = []
+    for block in (128, 256):
+        out.append(triton.Config({"BLOCK": block}, num_warps=2))
+    return out
+
+
+tuned = triton.autotune(configs=configs(), key=["n"])(k)
+wide = triton.autotune([triton.Config({"BLOCK": 1024}, num_warps=8)], key=["n"])(k)
+
+
+def run(x, large=False):
+    k[(4,)](x, x.numel(), BLOCK=512)
+    tuned[(4,)](x, x.numel())
+    (wide if large else tuned)[(4,)](x, x.numel())
+"""
+    found = derived(written(tmp_path, text))
+    by_line = sorted(found.bindings, key=lambda b: b.line)
+    assert not any(b.problem for b in by_line)
+    blocks = [[config.constexprs.get("BLOCK") for config in b.configs] for b in by_line]
+    assert blocks == [[None], [128, 256], [128, 256, 1024]]
+    launches = {(spec.constexprs["BLOCK"], spec.options["num_warps"]) for spec in found.launches}
+    assert launches == {(128, 2), (256, 2), (1024, 8), (512, 4)}
+
+
 def test_how_often_a_loop_is_unrolled_is_no_size_that_host_code_makes_up(tmp_path):
     text = """
 @triton.jit

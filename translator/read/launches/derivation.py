@@ -10,23 +10,24 @@ from pathlib import Path
 from typing import Any
 
 from gluonize.diagnostics import TranslationError
-from gluonize.read.evaluate.spec_values import decode_value
+from gluonize.read.evaluate.spec_values import decode_value, encode_value
 from gluonize.read.kernels.gluon_kernels import refuse_gluon
 from gluonize.read.kernels.listing import list_kernels, nothing_to_launch
 from gluonize.read.kernels.load import LoadedKernel, load_kernel
-from gluonize.read.launches.bound.binding import LaunchBinding
+from gluonize.read.launches.bound.binding import BoundConfig, LaunchBinding
 from gluonize.read.launches.bound.completed import BoundLaunch, bound_launches
 from gluonize.read.launches.bound.launches import bindings_of
 from gluonize.read.launches.derive.evidence import Evidence, gather_evidence
 from gluonize.read.launches.derive.not_found import not_found
 from gluonize.read.launches.derive.proposal.cover import Covered, covering_launches
 from gluonize.read.launches.derive.proposal.described_tensors import described
-from gluonize.read.launches.derive.proposal.guess import Guess, Proposal
+from gluonize.read.launches.derive.proposal.guess import Guess, Proposal, has_form
 from gluonize.read.launches.derive.proposal.propose import Proposer
 from gluonize.read.launches.derive.proposal.revise import asked
 from gluonize.read.launches.derive.proposal.verdict import Branch, Judge
 from gluonize.read.launches.table import Derivation, Row
 from gluonize.read.spec.launch import LaunchSpec, compiled_as
+from gluonize.triton_api.package import triton
 
 # Launches of host code that a kernel is translated for beside the guessed ones: each is compiled twice and validated.
 _WRITTEN = 8
@@ -92,10 +93,17 @@ def derive_kernel(
 
 def _chosen(evidence: Evidence, bindings: tuple[LaunchBinding, ...]) -> list[LaunchBinding]:
     """The launches of host code with the configurations that are translated for."""
-    taken = [any(config is other for other in evidence.configs) for config in evidence.every_config] or [True]
     # One that goes around `triton.autotune` has the configuration that it passes.
-    own = [taken if len(b.configs) == len(taken) else [True] * len(b.configs) for b in bindings]
+    own = [[not c.options or any(_is(c, config) for config in evidence.configs) for c in b.configs] for b in bindings]
     return [replace(b, configs=tuple(itertools.compress(b.configs, kept))) for b, kept in zip(bindings, own)]
+
+
+def _is(bound: BoundConfig, config: triton.Config) -> bool:
+    """Whether a configuration of a launch in host code is this one."""
+    options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
+    given = {n: encode_value(v) for n, v in config.kwargs.items() if has_form(v)} | options
+    told = bound.constexprs | bound.options
+    return all(told.get(name, value) == value for name, value in given.items())
 
 
 def _as_written(evidence: Evidence, bindings: tuple[LaunchBinding, ...], first: Covered, judge: Judge) -> Covered:

@@ -19,12 +19,12 @@ from gluonize.read.evaluate.spec_values import encode_value
 from gluonize.read.kernels.load import load_kernel
 from gluonize.read.launches.bound.binding import BoundConfig, BoundValue, LaunchBinding
 from gluonize.read.launches.derive.evidence import Evidence, gather_evidence
+from gluonize.read.launches.derive.host.autograd import is_forward
 from gluonize.read.launches.derive.host.callers import history_of
-from gluonize.read.launches.derive.host.launch_forms import stripped
+from gluonize.read.launches.derive.host.launch_forms import LaunchForms, stripped
 from gluonize.read.launches.derive.host.model import Descriptor, Dtype, Model, as_number, has_model
 from gluonize.read.launches.derive.host.parametrized import ROWS, parametrized
 from gluonize.read.launches.derive.host.run import History, HostRun, HostState
-from gluonize.read.launches.derive.host.autograd import is_forward
 from gluonize.read.launches.derive.host.sites import Site, find_applications, find_calls, find_every_site
 from gluonize.read.launches.derive.proposal.guess import Guess, has_form
 from gluonize.read.launches.derive.proposal.known_values import known_values
@@ -207,9 +207,24 @@ class _Reader:
         around = stripped(self.site.call)
         return not around or "autotune" in above[around:]
 
+    @functools.cached_property
+    def every_config(self) -> tuple[triton.Config, ...]:
+        """The configurations that the launch goes through: those of the decorators, else of the names that it may launch."""
+        evidence, call = self.evidence, self.site.call
+        if not evidence.tuned:
+            return evidence.every_config if self.is_autotuned else ()
+        launched = call.func.value if isinstance(call, ast.Call) and isinstance(call.func, ast.Subscript) else call
+        assert isinstance(launched, ast.expr)
+        return tuple(
+            config
+            for name, configs in evidence.tuned.items()
+            if LaunchForms((name,), evidence.home.body).is_kernel(launched, self.site.functions)
+            for config in configs
+        )
+
     def told(self) -> set[str]:
         """The arguments that decorators give."""
-        configs = self.evidence.configs if self.is_autotuned else ()
+        configs = self.every_config
         return {*self.evidence.heuristics, *(n for config in configs for n in config.kwargs)}
 
     def binding(self, way: _Way, states: list[HostState]) -> LaunchBinding:
@@ -220,7 +235,7 @@ class _Reader:
             for other in seen[1:]:
                 found = found.agreed(other)
             arguments[name] = found
-        autotuned = self.is_autotuned and bool(self.evidence.configs or self.evidence.unread)
+        autotuned = bool(self.every_config or self.evidence.unread and self.is_autotuned)
         options = {} if autotuned or self.site.spread else dict(DEFAULT_OPTIONS)
         for name, value in states[0].options.items():
             options.pop(name, None)
@@ -233,7 +248,7 @@ class _Reader:
         if told := (*way.parameters, *way.shown):
             shown = ", ".join(f"{n} = {getattr(v, 'dotted', repr(v))}" for n, v in told if not has_model(v))
             caller = f"{caller} with {shown}".strip()
-        every: list[triton.Config | None] = [*(self.evidence.every_config if self.is_autotuned else ())] or [None]
+        every: list[triton.Config | None] = [*self.every_config] or [None]
         configs = tuple(self.config(config, states) for config in every)
         values, grid = _held(arguments, states)
         return self.blank(
