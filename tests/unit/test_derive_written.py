@@ -496,6 +496,55 @@ def run(x, large=False):
     assert launches == {(128, 2), (256, 2), (1024, 8), (512, 4)}
 
 
+@pytest.mark.parametrize(
+    "configs, expected",
+    [
+        ("list(filter(kept, every))", [128, 256]),
+        ("sorted(every, key=lambda c: -c.kwargs['BLOCK'])[:2]", [512, 256]),
+        ("[max(every, key=lambda c: c.kwargs['BLOCK'])]", [512]),
+        ("every[:1] if Settings.is_narrow() else every[1:]", [128]),
+        ("every[:1] if Settings.is_tuned() else every[2:]", [128, 512]),  # either, as a method changes what is asked
+    ],
+)
+def test_configurations_that_host_code_chooses(tmp_path, configs, expected):
+    text = f"""
+class Settings:
+    narrow, tuned = True, False
+
+    @classmethod
+    def is_narrow(cls):
+        return cls.narrow
+
+    @classmethod
+    def is_tuned(cls):
+        return cls.tuned
+
+    @classmethod
+    def tune(cls):
+        cls.tuned = True
+
+
+every = [triton.Config({{"BLOCK": block}}) for block in (128, 256, 512)]
+
+
+def kept(config):
+    return config.kwargs["BLOCK"] < 512
+
+
+@triton.autotune(configs={configs}, key=["n"])
+@triton.jit
+def k(x, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i, 1.0, mask=i < n)
+
+
+def run(x):
+    k[(4,)](x, x.numel())
+"""
+    found = derived(written(tmp_path, text))
+    assert [spec.constexprs["BLOCK"] for spec in found.launches] == expected
+
+
 def test_how_often_a_loop_is_unrolled_is_no_size_that_host_code_makes_up(tmp_path):
     text = """
 @triton.jit

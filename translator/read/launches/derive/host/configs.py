@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import Any
 
 from gluonize.read.evaluate.program import Program
@@ -53,17 +54,24 @@ def configs_by_name(name: str, program: Program, home: Scope) -> dict[str, list[
 
 
 def _configs_of(node: ast.expr, line: int, program: Program, home: Scope) -> tuple[list[triton.Config], str]:
-    """The distinct configurations that an expression gives, and why they cannot be read."""
+    """The distinct configurations that an expression gives, those of both branches where it is not known which one is taken, and why
+    they cannot be read."""
     try:
         items = program.evaluator.iterate(program.evaluate(node, home), home.place(node))
     except NoValue as error:
+        if isinstance(node, ast.IfExp):
+            (some, problem), (others, other) = [_configs_of(n, line, program, home) for n in (node.body, node.orelse)]
+            return _distinct([*some, *others]), problem or other
         return [], f"the autotune configs at line {line} cannot be read statically ({error.reason})"
-    distinct: dict[str, triton.Config] = {}
+    return _distinct(items), ""
+
+
+def _distinct(items: Iterable[Any]) -> list[triton.Config]:
+    out: dict[str, triton.Config] = {}  # by what tells them apart
     for config in items:
         if isinstance(config, triton.Config):
-            key = repr((sorted(config.kwargs.items(), key=str), config.num_warps, config.num_stages))
-            distinct.setdefault(key, config)
-    return list(distinct.values()), ""
+            out.setdefault(repr((sorted(config.kwargs.items(), key=str), config.num_warps, config.num_stages)), config)
+    return list(out.values())
 
 
 def heuristics(loaded: LoadedKernel, program: Program, home: Scope) -> dict[str, Any]:
