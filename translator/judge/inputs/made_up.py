@@ -22,7 +22,7 @@ _BOOLEAN = ("i1", "u1", "B")
 SMALL = re.compile(r"eps|tol", re.I)
 ROOM = 288  # elements of a row at least; more than any made-up size of a matrix
 SIZES = (144, 208, 272)
-STORAGE = (1 << 18, 1 << 22)  # elements of each tensor, tried in turn
+STORAGE = (1 << 18, 1 << 22, 1 << 26)  # elements of each tensor, tried in turn
 GRID = (4, 2, 2)
 
 
