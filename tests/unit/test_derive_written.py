@@ -545,6 +545,22 @@ def run(x):
     assert [spec.constexprs["BLOCK"] for spec in found.launches] == expected
 
 
+def test_a_launch_whose_configurations_cannot_be_read_says_so(tmp_path):
+    text = """
+@triton.autotune([triton.Config({"BLOCK": 64 * torch.cuda.get_device_capability()[0]})], key=["n"])
+@triton.jit
+def k(x, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i, 1.0, mask=i < n)
+
+
+def run(x):
+    k[(4,)](x, x.numel())
+"""
+    (launch,) = derived(written(tmp_path, text)).bindings
+    assert launch.problem.startswith("the autotune configs at line") and "get_device_capability" in launch.problem
+
+
 def test_how_often_a_loop_is_unrolled_is_no_size_that_host_code_makes_up(tmp_path):
     text = """
 @triton.jit

@@ -197,6 +197,8 @@ class _Reader:
         for spread in (*(a for a in call.args if isinstance(a, ast.Starred)), *(k for k in call.keywords if not k.arg)):
             text = f"{'*' if isinstance(spread, ast.Starred) else '**'}{ast.unparse(spread.value)}"
             return self.blank(problem=f"what `{text}` passes is not known", problem_line=spread.value.lineno)
+        if self.evidence.unread and self.is_autotuned and not self.every_config:
+            return self.blank(problem=self.evidence.unread[0], problem_line=self.site.line)
         what = "value" if len(missing) == 1 else "values"
         return self.blank(problem=f"it has no {what} for {', '.join(missing)}", problem_line=self.site.line)
 
