@@ -564,6 +564,31 @@ def k(a, b, c, B: tl.constexpr):
 
 
 @pytest.mark.parametrize(
+    "asked, element, bits",
+    [
+        ("", "*bf16", "uint16"),
+        ("    assert x.dtype in WIDE\n", "*fp32", "uint32"),
+        ("    x = x.float()\n", "*fp32", "uint32"),
+    ],
+)
+def test_a_table_of_types(tmp_path, asked, element, bits):
+    text = f"""
+BITS = {{torch.float32: tl.uint32, torch.bfloat16: tl.uint16}}
+WIDE = {{torch.float32: 4}}
+
+@triton.jit
+def k(x, out, KIND: tl.constexpr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out + i, tl.load(x + i).to(KIND, bitcast=True) & 3)
+
+def run(x, out):
+{asked}    k[(1,)](x, out, KIND=BITS[x.dtype], B=64)
+"""
+    found = derive(tmp_path, text)
+    assert types(found)["x"] == element and found.launches[0].constexprs["KIND"] == {"$dtype": bits}
+
+
+@pytest.mark.parametrize(
     "low, high, made, expected",
     [
         ("v & 0xF", "v >> 4", "low << 4 | high", ("*u8", "*u8")),
