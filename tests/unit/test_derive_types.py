@@ -588,6 +588,34 @@ def run(x, out):
     assert types(found)["x"] == element and found.launches[0].constexprs["KIND"] == {"$dtype": bits}
 
 
+def test_what_torch_keeps_of_an_operator_changes_no_table(tmp_path):
+    text = """
+KINDS = {torch.float32: tl.uint32, torch.float64: tl.uint64}
+
+@triton.jit
+def k(x, out, KIND: tl.constexpr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out + i, tl.load(x + i).to(KIND, bitcast=True) & 3)
+
+@torch.library.custom_op("pkg::run", mutates_args={})
+def run(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    k[(1,)](x, out, KIND=KINDS[x.dtype], B=64)
+    return out
+
+@run.register_fake
+def fake(x):
+    return torch.empty_like(x, dtype=other(KINDS))
+
+def backward(ctx, grad):
+    return other(KINDS)
+
+run.register_autograd(backward, setup_context=lambda ctx, inputs, output: None)
+"""
+    found = derive(tmp_path, text)
+    assert types(found)["x"] == "*fp32" and found.launches[0].constexprs["KIND"] == {"$dtype": "uint32"}
+
+
 @pytest.mark.parametrize(
     "low, high, made, expected",
     [

@@ -81,7 +81,13 @@ _CALLING = (filter, sorted, min, max, functools.reduce, itertools.accumulate)
 _TRANSPARENT = {
     id(f) for f in (functools.cache, functools.lru_cache, functools.cached_property, staticmethod, classmethod)
 }
-_TRANSPARENT_HOST = ("torch.no_grad", "torch.inference_mode", "torch.compiler.disable", "torch._dynamo.disable")
+_TRANSPARENT_HOST = (
+    "torch.no_grad",
+    "torch.inference_mode",
+    "torch.compiler.disable",
+    "torch._dynamo.disable",
+    "torch.library.CustomOpDef",
+)
 _MAX_DEPTH = 40
 
 
