@@ -4,6 +4,7 @@ import pytest
 
 from host_torch import differences, launched
 from gluonize.planned_launches import derived_unseen
+from gluonize.read.launches.bound.completed import bound_launches
 
 HEAD = "import torch\nimport triton\nimport triton.language as tl\n\n\n"
 
@@ -543,6 +544,33 @@ def run(x):
 """
     found = derived(written(tmp_path, text))
     assert [spec.constexprs["BLOCK"] for spec in found.launches] == expected
+
+
+def test_pointers_in_the_place_of_descriptors_are_another_launch(tmp_path):
+    text = """
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+
+@triton.jit
+def k(x, n, B: tl.constexpr):
+    if isinstance(x, tl.tensor_descriptor):
+        described = x
+    else:
+        described = tl.make_tensor_descriptor(x, [n, n], [n, 1], [B, B])
+    described.store([0, 0], tl.zeros((B, B), tl.float32))
+
+
+def run(x: torch.Tensor, described: bool):
+    if described:
+        k[(1,)](TensorDescriptor(x, x.shape, x.stride(), [64, 64]), x.shape[0], B=64)
+    else:
+        k[(1,)](x, x.shape[0], B=64)
+"""
+    found = derived(written(tmp_path, text))
+    assert len({spec.signature["x"].startswith("*") for spec in found.launches}) == 1
+    assert "pointers and descriptors" in found.notes[0]
+    differ = [way.differs for way in bound_launches(found.bindings, found.launches)]
+    assert sorted(differ) in ([(), (("x", "x is a tensor there"),)], [(), (("x", "x is a descriptor there"),)])
 
 
 def test_a_launch_whose_configurations_cannot_be_read_says_so(tmp_path):

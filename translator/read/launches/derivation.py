@@ -26,6 +26,7 @@ from gluonize.read.launches.derive.proposal.propose import Proposer
 from gluonize.read.launches.derive.proposal.revise import asked
 from gluonize.read.launches.derive.proposal.verdict import Branch, Judge
 from gluonize.read.launches.table import Derivation, Row
+from gluonize.read.spec.descriptors import descriptor_type
 from gluonize.read.spec.launch import LaunchSpec, compiled_as
 from gluonize.triton_api.package import triton
 
@@ -84,11 +85,23 @@ def derive_kernel(
     # A guess that only goes where a launch of host code goes is not needed beside it.
     further = [more for more in covered[1:] if more.branches - covered[0].branches - branches]
     specs = [*guessed[: 1 + len(configured)], *(more.proposal.spec(name, source) for more in further), *written]
+    if any(not _same_descriptors(spec, specs[0]) for spec in specs):
+        specs = [spec for spec in specs if _same_descriptors(spec, specs[0])]
+        notes.append("launches with pointers and descriptors in each other's place are not translated for, as one is")
     numbered = [f"{stem}/{name}" + (f"#{number}" if specs[1:] else "") for number in range(1, len(specs) + 1)]
     launches = tuple(replace(spec, id=id) for spec, id in zip(specs, numbered))
     rows = tuple(Row(n, g.shown(), g.why, g.confidence) for n, g in covered[0].proposal.arguments.items())
     others = tuple(", ".join(more.differs) for more in further)
     return Derivation(name, launches, rows, others, (*evidence.unread, *changed, *notes), bindings)
+
+
+def _same_descriptors(one: LaunchSpec, other: LaunchSpec) -> bool:
+    """Whether two launches have descriptors for the same arguments: the text of one has no place for a pointer."""
+    pairs = [(one.signature[name], other.signature.get(name, "")) for name in one.signature]
+    return all(
+        "constexpr" in pair or (descriptor_type(pair[0]) is None) == (descriptor_type(pair[1]) is None)
+        for pair in pairs
+    )
 
 
 def _chosen(evidence: Evidence, bindings: tuple[LaunchBinding, ...]) -> list[LaunchBinding]:

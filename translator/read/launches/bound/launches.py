@@ -315,7 +315,8 @@ class _Reader:
         if isinstance(value, Descriptor):
             return self.descriptor(value)
         if isinstance(value, Model) and (value.is_tensor or name in self.evidence.uses.pointers):
-            return BoundValue(f"*{value.told}", divisible=True if value.told else None)
+            described = False if value.is_tensor else None
+            return BoundValue(f"*{value.told}", divisible=True if value.told else None, described=described)
         if isinstance(value, Model):
             if value.number is None:
                 return BoundValue("fp32") if value.scalar == "float" else BoundValue()
@@ -334,7 +335,7 @@ class _Reader:
         is_set = any(config.pre_hook is not None for config in self.evidence.every_config)
         if made.owner.told and sizes and all(type(size) is int for size in sizes) and not is_set:
             return BoundValue(DescriptorType(made.owner.told, tuple(sizes)).text)
-        return BoundValue(f"*{made.owner.told}")
+        return BoundValue(f"*{made.owner.told}", described=True)
 
 
 def _held(arguments: dict[str, BoundValue], states: list[HostState]) -> tuple[dict[str, Any], tuple[int, ...]]:
