@@ -573,6 +573,29 @@ def run(x: torch.Tensor, described: bool):
     assert sorted(differ) in ([(), (("x", "x is a tensor there"),)], [(), (("x", "x is a descriptor there"),)])
 
 
+def test_a_default_of_none_is_no_argument_that_the_kernel_needs(tmp_path):
+    text = """
+@triton.jit
+def k(x, at, bias, n, BLOCK: tl.constexpr):
+    i = tl.load(at + tl.program_id(0)) * BLOCK + tl.arange(0, BLOCK)
+    value = 1.0
+    if bias is not None:
+        value = tl.load(bias)
+    tl.store(x + i, value, mask=i < n)
+
+
+def inner(x, at, bias):
+    k[(4,)](x, at, bias, x.numel(), BLOCK=64)
+
+
+class Layer:
+    def run(self, x, at: torch.Tensor | None = None, bias: torch.Tensor | None = None):
+        inner(x, at, bias)
+"""
+    (launch,) = derived(written(tmp_path, text)).bindings
+    assert launch.arguments["at"].kind == "*" and launch.arguments["bias"].value is None
+
+
 def test_a_launch_whose_configurations_cannot_be_read_says_so(tmp_path):
     text = """
 @triton.autotune([triton.Config({"BLOCK": 64 * torch.cuda.get_device_capability()[0]})], key=["n"])

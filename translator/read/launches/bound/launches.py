@@ -304,7 +304,9 @@ class _Reader:
 
     def value(self, name: str, param: Any, value: Any) -> BoundValue:
         if value is None:
-            return BoundValue("constexpr", None)
+            # A default that nobody is seen to replace; what the kernel accesses under no condition is a tensor all the same.
+            needed = not param.is_constexpr and () in self.evidence.uses.guards.get(name, ())
+            return BoundValue("*") if needed else BoundValue("constexpr", None)
         if param.is_constexpr:
             if isinstance(value, Model):
                 value = value.number if not value.is_tensor else value
