@@ -104,6 +104,30 @@ def test_tiles_of_descriptors_that_a_helper_is_given_run_ahead(target, stage, tm
 
 
 @pytest.mark.compile
+@pytest.mark.parametrize("target", ["gfx950", "gfx1250"])
+def test_descriptors_of_the_host_that_a_helper_tells_from_pointers(target, tmp_path):
+    plain = spec(1)
+    tiles = {"q": ROWS, "k": COLUMNS, "v": COLUMNS, "out": ROWS}
+    kinds = {f"{name}_ptr": f"tensordesc<fp16[{rows}, {HEAD}]>" for name, rows in tiles.items()}
+    values = {
+        f"{name}_ptr": {
+            "descriptor": {
+                "base": plain.values["q_ptr"],
+                "shape": [2 * LENGTH, HEAD],
+                "strides": [HEAD, 1],
+                "block_shape": [rows, HEAD],
+            }
+        }
+        for name, rows in tiles.items()
+    }
+    described = replace(plain, signature=plain.signature | kinds, attrs={}, values=plain.values | values)
+    text = translate(tmp_path, SOURCE, described, target=target).text
+    (tmp_path / "output.py").write_text(text)
+    answer = validate_launch(str(tmp_path / "source.py"), str(tmp_path / "output.py"), described, target)
+    assert answer["status"] == "validated", answer["reason"]
+
+
+@pytest.mark.compile
 @pytest.mark.parametrize(
     "old, new, kind",
     [

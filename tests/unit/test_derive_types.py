@@ -137,6 +137,31 @@ def test_what_reaches_backward_from_the_call_of_apply(tmp_path, given):
     assert types(derive(tmp_path, SUM + AUTOGRAD.format(given=given))) == {"x": "*bf16", "g": "*fp16", "out": "*bf16"}
 
 
+def test_what_setup_context_saves_beside_a_forward_without_ctx(tmp_path):
+    text = """
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(x, gate):
+        return x, torch.empty(x.shape[0], dtype=torch.float64)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, gate = inputs
+        y, total = output
+        ctx.save_for_backward(GIVEN)
+
+    @staticmethod
+    def backward(ctx, dy, dtotal):
+        x, g = ctx.saved_tensors
+        return inner(x, g)
+
+def outer(x: torch.Tensor, gate: torch.Tensor):
+    return F.apply(x, gate.to(torch.float16))
+"""
+    assert types(derive(tmp_path, SUM + text.replace("GIVEN", "x, gate")))["g"] == "*fp16"
+    assert types(derive(tmp_path, SUM + text.replace("GIVEN", "x, total")))["g"] == "*fp64"
+
+
 @pytest.mark.parametrize(
     "body, expected",
     [
@@ -536,3 +561,79 @@ def k(a, b, c, B: tl.constexpr):
     assert "a is *fp16, not *bf16, which goes with no launch" in found.notes
     with pytest.raises(TranslationError, match="no launch was found"):
         derive(tmp_path, text, "a=*fp16", "b=*i64")
+
+
+@pytest.mark.parametrize(
+    "asked, element, bits",
+    [
+        ("", "*bf16", "uint16"),
+        ("    assert x.dtype in WIDE\n", "*fp32", "uint32"),
+        ("    x = x.float()\n", "*fp32", "uint32"),
+    ],
+)
+def test_a_table_of_types(tmp_path, asked, element, bits):
+    text = f"""
+BITS = {{torch.float32: tl.uint32, torch.bfloat16: tl.uint16}}
+WIDE = {{torch.float32: 4}}
+
+@triton.jit
+def k(x, out, KIND: tl.constexpr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out + i, tl.load(x + i).to(KIND, bitcast=True) & 3)
+
+def run(x, out):
+{asked}    k[(1,)](x, out, KIND=BITS[x.dtype], B=64)
+"""
+    found = derive(tmp_path, text)
+    assert types(found)["x"] == element and found.launches[0].constexprs["KIND"] == {"$dtype": bits}
+
+
+def test_what_torch_keeps_of_an_operator_changes_no_table(tmp_path):
+    text = """
+KINDS = {torch.float32: tl.uint32, torch.float64: tl.uint64}
+
+@triton.jit
+def k(x, out, KIND: tl.constexpr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out + i, tl.load(x + i).to(KIND, bitcast=True) & 3)
+
+@torch.library.custom_op("pkg::run", mutates_args={})
+def run(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    k[(1,)](x, out, KIND=KINDS[x.dtype], B=64)
+    return out
+
+@run.register_fake
+def fake(x):
+    return torch.empty_like(x, dtype=other(KINDS))
+
+def backward(ctx, grad):
+    return other(KINDS)
+
+run.register_autograd(backward, setup_context=lambda ctx, inputs, output: None)
+"""
+    found = derive(tmp_path, text)
+    assert types(found)["x"] == "*fp32" and found.launches[0].constexprs["KIND"] == {"$dtype": "uint32"}
+
+
+@pytest.mark.parametrize(
+    "low, high, made, expected",
+    [
+        ("v & 0xF", "v >> 4", "low << 4 | high", ("*u8", "*u8")),
+        ("v & 0x3", "(v >> 6) & 0x3", "low | high << 6", ("*u8", "*u8")),
+        ("v & 0xF", "(v >> 28) & 0xF", "low | high << 28", ("*i32", "*i32")),
+        ("v & 0xF", "(v >> (i % 8) * 4) & 0xF", "low << (i % 8) * 4", ("*i32", "*i32")),
+    ],
+)
+def test_numbers_that_share_a_byte(tmp_path, low, high, made, expected):
+    text = f"""
+@triton.jit
+def k(packed, out, B: tl.constexpr):
+    i = tl.arange(0, B)
+    v = tl.load(packed + i)
+    low = {low}
+    high = {high}
+    tl.store(out + i, {made})
+"""
+    found = types(derive(tmp_path, text))
+    assert (found["packed"], found["out"]) == expected

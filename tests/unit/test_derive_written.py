@@ -4,6 +4,7 @@ import pytest
 
 from host_torch import differences, launched
 from gluonize.planned_launches import derived_unseen
+from gluonize.read.launches.bound.completed import bound_launches
 
 HEAD = "import torch\nimport triton\nimport triton.language as tl\n\n\n"
 
@@ -461,6 +462,154 @@ def run(x):
         (spec.constexprs["BLOCK"], spec.options["num_warps"]) for spec in derived(written(tmp_path, text)).launches
     }
     assert launches == {(128, 2), (256, 2), (512, 8)}
+
+
+def test_kernels_that_a_module_makes_of_one_have_their_own_configurations(tmp_path):
+    text = """
+@triton.jit
+def k(x, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i, 1.0, mask=i < n)
+
+
+def configs():
+    out = []
+    for block in (128, 256):
+        out.append(triton.Config({"BLOCK": block}, num_warps=2))
+    return out
+
+
+tuned = triton.autotune(configs=configs(), key=["n"])(k)
+wide = triton.autotune([triton.Config({"BLOCK": 1024}, num_warps=8)], key=["n"])(k)
+
+
+def run(x, large=False):
+    k[(4,)](x, x.numel(), BLOCK=512)
+    tuned[(4,)](x, x.numel())
+    (wide if large else tuned)[(4,)](x, x.numel())
+"""
+    found = derived(written(tmp_path, text))
+    by_line = sorted(found.bindings, key=lambda b: b.line)
+    assert not any(b.problem for b in by_line)
+    blocks = [[config.constexprs.get("BLOCK") for config in b.configs] for b in by_line]
+    assert blocks == [[None], [128, 256], [128, 256, 1024]]
+    launches = {(spec.constexprs["BLOCK"], spec.options["num_warps"]) for spec in found.launches}
+    assert launches == {(128, 2), (256, 2), (1024, 8), (512, 4)}
+
+
+@pytest.mark.parametrize(
+    "configs, expected",
+    [
+        ("list(filter(kept, every))", [128, 256]),
+        ("sorted(every, key=lambda c: -c.kwargs['BLOCK'])[:2]", [512, 256]),
+        ("[max(every, key=lambda c: c.kwargs['BLOCK'])]", [512]),
+        ("every[:1] if Settings.is_narrow() else every[1:]", [128]),
+        ("every[:1] if Settings.is_tuned() else every[2:]", [128, 512]),  # either, as a method changes what is asked
+    ],
+)
+def test_configurations_that_host_code_chooses(tmp_path, configs, expected):
+    text = f"""
+class Settings:
+    narrow, tuned = True, False
+
+    @classmethod
+    def is_narrow(cls):
+        return cls.narrow
+
+    @classmethod
+    def is_tuned(cls):
+        return cls.tuned
+
+    @classmethod
+    def tune(cls):
+        cls.tuned = True
+
+
+every = [triton.Config({{"BLOCK": block}}) for block in (128, 256, 512)]
+
+
+def kept(config):
+    return config.kwargs["BLOCK"] < 512
+
+
+@triton.autotune(configs={configs}, key=["n"])
+@triton.jit
+def k(x, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i, 1.0, mask=i < n)
+
+
+def run(x):
+    k[(4,)](x, x.numel())
+"""
+    found = derived(written(tmp_path, text))
+    assert [spec.constexprs["BLOCK"] for spec in found.launches] == expected
+
+
+def test_pointers_in_the_place_of_descriptors_are_another_launch(tmp_path):
+    text = """
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+
+@triton.jit
+def k(x, n, B: tl.constexpr):
+    if isinstance(x, tl.tensor_descriptor):
+        described = x
+    else:
+        described = tl.make_tensor_descriptor(x, [n, n], [n, 1], [B, B])
+    described.store([0, 0], tl.zeros((B, B), tl.float32))
+
+
+def run(x: torch.Tensor, described: bool):
+    if described:
+        k[(1,)](TensorDescriptor(x, x.shape, x.stride(), [64, 64]), x.shape[0], B=64)
+    else:
+        k[(1,)](x, x.shape[0], B=64)
+"""
+    found = derived(written(tmp_path, text))
+    assert len({spec.signature["x"].startswith("*") for spec in found.launches}) == 1
+    assert "pointers and descriptors" in found.notes[0]
+    differ = [way.differs for way in bound_launches(found.bindings, found.launches)]
+    assert sorted(differ) in ([(), (("x", "x is a tensor there"),)], [(), (("x", "x is a descriptor there"),)])
+
+
+def test_a_default_of_none_is_no_argument_that_the_kernel_needs(tmp_path):
+    text = """
+@triton.jit
+def k(x, at, bias, n, BLOCK: tl.constexpr):
+    i = tl.load(at + tl.program_id(0)) * BLOCK + tl.arange(0, BLOCK)
+    value = 1.0
+    if bias is not None:
+        value = tl.load(bias)
+    tl.store(x + i, value, mask=i < n)
+
+
+def inner(x, at, bias):
+    k[(4,)](x, at, bias, x.numel(), BLOCK=64)
+
+
+class Layer:
+    def run(self, x, at: torch.Tensor | None = None, bias: torch.Tensor | None = None):
+        inner(x, at, bias)
+"""
+    (launch,) = derived(written(tmp_path, text)).bindings
+    assert launch.arguments["at"].kind == "*" and launch.arguments["bias"].value is None
+
+
+def test_a_launch_whose_configurations_cannot_be_read_says_so(tmp_path):
+    text = """
+@triton.autotune([triton.Config({"BLOCK": 64 * torch.cuda.get_device_capability()[0]})], key=["n"])
+@triton.jit
+def k(x, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i, 1.0, mask=i < n)
+
+
+def run(x):
+    k[(4,)](x, x.numel())
+"""
+    (launch,) = derived(written(tmp_path, text)).bindings
+    assert launch.problem.startswith("the autotune configs at line") and "get_device_capability" in launch.problem
 
 
 def test_how_often_a_loop_is_unrolled_is_no_size_that_host_code_makes_up(tmp_path):

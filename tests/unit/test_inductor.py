@@ -20,6 +20,7 @@ from gluonize.read.files.unpacked import unpacked
 from gluonize.read.files.modules import parse_file
 from gluonize.read.inductor.launches import stated_launch
 from gluonize.read.kernels.listing import list_kernels
+from gluonize.read.launches.bound.completed import bound_launches
 from gluonize.request import TranslateRequest
 from gluonize.translation import translate_kernel
 
@@ -164,6 +165,20 @@ def test_nothing_is_guessed(tmp_path: Path):
     assert own.constexprs == {"XBLOCK": 512}
 
 
+def test_calls_of_the_file_are_its_launches(tmp_path: Path):
+    text = OUTPUT_CODE.replace("'xnumel': 'i32', 'XBLOCK'", "'xnumel': 'constexpr', 'XBLOCK'", 1)
+    text = text.replace("'constants': {}", "'constants': {'xnumel': 777000}", 1)
+    source = write(
+        tmp_path,
+        text.replace(
+            "    triton_per", "    triton_poi_fused_0.run(buf0, buf1, 777, stream=stream0)\n    triton_per", 1
+        ),
+    )
+    found = stated_launch(source, "triton_poi_fused_0", 64, 304, settings={})
+    differ = [way.differs for way in bound_launches(found.bindings, found.launches)]
+    assert differ == [(), (("xnumel", "xnumel is 777 there"),)]
+
+
 def test_lines_keep_their_numbers_and_strings_their_own_helpers(tmp_path: Path):
     tree = parse_file(write(tmp_path, OUTPUT_CODE)).tree
     lines = OUTPUT_CODE.splitlines()
@@ -257,6 +272,65 @@ def test_inductor_compiles_the_translation_as_gluon(tmp_path: Path, monkeypatch)
     # What stays Triton is compiled as before.
     plain = sys.modules["torch._inductor.runtime"].triton_heuristics.ASTSource
     assert type(plain(triton.jit(module.call), {})) is triton.compiler.ASTSource
+
+
+PRODUCT = (HEAD + """
+    @triton_heuristics.template(
+        num_stages=2,
+        num_warps=4,
+        triton_meta={'signature': {'arg_A': '*fp16', 'arg_B': '*fp16', 'out_ptr0': '*fp32', 'ks0': 'i32'}, 'device': DEVICE, 'constants': {}, 'configs': [{(0,): [['tt.divisibility', 16]], (1,): [['tt.divisibility', 16]], (2,): [['tt.divisibility', 16]]}]},
+        inductor_meta={'grid_type': 'FixedGrid', 'fixed_grid': ['_grid_0', '_grid_1', '_grid_2'], 'extra_launcher_args': ['_grid_0', '_grid_1', '_grid_2'], 'kernel_name': 'triton_tem_fused_2'}
+    )
+    @triton.jit
+    def triton_tem_fused_2(arg_A, arg_B, out_ptr0, ks0):
+        rows = tl.arange(0, 32)
+        acc = tl.zeros((32, 32), tl.float32)
+        for start in range(0, tl.cdiv(ks0, 32)):
+            at = start * 32 + rows
+            a = tl.load(arg_A + (rows[:, None] * ks0 + at[None, :]), mask=at[None, :] < ks0, other=0.0)
+            b = tl.load(arg_B + (at[:, None] * 32 + rows[None, :]), mask=at[:, None] < ks0, other=0.0)
+            acc += tl.dot(a, b)
+        tl.store(out_ptr0 + (rows[:, None] * 32 + rows[None, :]), acc)
+""").replace("DEVICE", DEVICE)
+LAUNCHED = """
+# AOT ID: ['0_inference']
+import torch
+from torch._inductor.async_compile import AsyncCompile
+async_compile = AsyncCompile()
+
+
+triton_tem_fused_2 = async_compile.triton('triton_tem_fused_2', \'\'\'{}\'\'\', device_str='cuda')
+
+
+async_compile.wait(globals())
+del async_compile
+
+
+def call(args):
+    arg0_1, arg1_1, buf0, s0 = args
+    triton_tem_fused_2.run(arg0_1, arg1_1, buf0, s0, 1, 1, 1, stream=0)
+"""
+
+
+def test_what_a_translation_assumes_is_checked_where_inductor_launches_it(tmp_path: Path, monkeypatch):
+    """Its autotuner calls no hooks of a kernel."""
+    source = write(tmp_path, LAUNCHED.format("\n" + dedent(PRODUCT)))
+    result = translate_kernel(TranslateRequest(source, "gfx942", search_path=(str(tmp_path),)))
+    assert not any("Inductor launches it without" in note for note in result.notes)
+    stand_in(monkeypatch)
+    ran = []
+    heuristics = sys.modules["torch._inductor.runtime"].triton_heuristics
+    launched = types.SimpleNamespace(run=lambda *args, **kwargs: ran.append((args, kwargs)))
+    heuristics.template = lambda **_: lambda fn: launched
+    (tmp_path / "output.py").write_text(result.text)
+    spec = importlib.util.spec_from_file_location("output", tmp_path / "output.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.call((None, None, None, 100))
+    assert ran == [((None, None, None, 100, 1, 1, 1), {"stream": 0})]
+    with pytest.raises(ValueError, match="triton_tem_fused_2: .* may overflow"):
+        module.call((None, None, None, 2**31 - 2))
+    assert len(ran) == 1
 
 
 HELPERS = """

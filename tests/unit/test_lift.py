@@ -387,3 +387,16 @@ def test_a_slot_whose_bytes_another_slot_has_written_is_not_read(tmp_path):
         lifted(tmp_path, source, "cuda:90", arguments, {"BLOCK": 512}, [1])
     apart = source.replace("other.index(1)", "other.index(2)")
     assert "tl.load(x_ptr" in lifted(tmp_path, apart, "cuda:90", arguments, {"BLOCK": 512}, [1])
+
+
+@pytest.mark.parametrize("way, written", [(', fp_downcast_rounding="rtz"', ', fp_downcast_rounding="rtz"'), ("", "")])
+def test_a_conversion_rounds_as_its_source_does(tmp_path, way, written):
+    source = f"""
+        @gluon.jit
+        def kernel(x_ptr, out_ptr):
+            i = gl.arange(0, 1024, layout=gl.BlockedLayout([4], [64], [4], [0]))
+            gl.store(out_ptr + i, gl.load(x_ptr + i).to(gl.bfloat16{way}))
+    """
+    arguments = {"x_ptr": ("*fp32", tensor(1024)), "out_ptr": ("*bf16", tensor(1024))}
+    text = lifted(tmp_path, source, "gfx950", arguments, {}, [1])
+    assert f".to(tl.bfloat16{written})" in text

@@ -15,7 +15,7 @@ from gluonize.judge.verdict.boundaries import boundaries
 LANES = replace(STRIDED, constexprs={"B": 32}, grid=(1,))
 # Wrong where the product of some lane overflows, though no lane does that is on.
 OVERFLOWS = "row * stride + (tl.min(row * stride, 0) < 0).to(tl.int32)"
-GRIDS = ROWS.replace("tl.program_id(0) * B", "tl.program_id(0) % 2 * B")
+GRIDS = ROWS.replace("tl.program_id(0) * B", "tl.program_id(1) % 2 * B")
 
 
 def check(most: int):
@@ -45,17 +45,28 @@ def test_a_check_that_takes_too_much_is_found_at_the_last_value_it_takes(tmp_pat
 
 def test_a_check_that_takes_too_large_a_grid_is_found(tmp_path: Path):
     """Programs behind the first two do again what those do."""
-    spec = launch(TWO, {"n": 30, "stride": 4}, (2,))
-    other = GRIDS.replace("row, x,", "row, x + (tl.program_id(0) * B < 0),")
+    spec = launch(TWO, {"n": 30, "stride": 4}, (1, 2))
+    other = GRIDS.replace("row, x,", "row, x + (tl.program_id(1) * B < 0),")
     assert other != GRIDS
 
     def refusal(most: int):
-        return lambda inputs: "may overflow" if inputs.grid and inputs.grid[0] > most else ""
+        return lambda inputs: "may overflow" if inputs.grid[1:] > (most,) else ""
 
     result = run(tmp_path, GRIDS, other, spec, refusal=refusal(2**27 + 1))
-    assert result.status in ("mismatch", "hazard") and result.variant.startswith("a grid of 134217729"), result
+    assert result.status in ("mismatch", "hazard") and result.variant.startswith("a grid of 1 x 134217729"), result
     result = run(tmp_path, GRIDS, other, spec, refusal=refusal(2**27))
-    assert result.status == "validated" and any(v.startswith("a grid of 134217728") for v in result.variants), result
+    assert result.status == "validated" and any(
+        v.startswith("a grid of 1 x 134217728") for v in result.variants
+    ), result
+
+
+def test_a_grid_that_no_dispatch_has_room_for_is_not_tried():
+    """Along x the hardware counts work-items in 32 bits."""
+    spec = launch(TWO, {"n": 30, "stride": 4}, (2,))
+    most = (2**32 - 1) // 64
+    for taken, expected in ((most - 1, [(most - 1, most)]), (most, [])):
+        found = boundaries(spec, make_inputs(spec), (2,), lambda i: "no" if (i.grid or (2,))[0] > taken else "")
+        assert [(b.last, b.first) for b in found] == expected
 
 
 @pytest.mark.parametrize("promised, step", [("", 1), ("D", 16)])

@@ -109,6 +109,38 @@ def test_items_of_tuples_are_made_up_too(tmp_path: Path):
     assert [validate_pair(sides[0].text, side.text, spec).status for side in sides[1:]] == ["validated", "mismatch"]
 
 
+ROWS = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def k(x_ptr, y_ptr, s_xb, s_xh, s_xd, s_yb, s_yh, s_yd, n, B: tl.constexpr):
+    b, h, d = tl.program_id(0), tl.program_id(1), tl.arange(0, B)
+    v = tl.load(x_ptr + b * s_xb + h * s_xh + d * s_xd, mask=d < n, other=0.0)
+    tl.store(y_ptr + b * s_yb + h * s_yh + d * s_yd, v + 1, mask=d < n)
+"""
+
+
+def test_strides_that_are_only_used_as_such_leave_room_for_rows(tmp_path: Path):
+    source = tmp_path / "k.py"
+    source.write_text(ROWS)
+    kinds = {n: "i32" for n in ("s_xb", "s_xh", "s_xd", "s_yb", "s_yh", "s_yd", "n")}
+    signature = {
+        "x_ptr": "*fp16",
+        "y_ptr": "*fp16",
+        **kinds,
+        "s_xd": "constexpr",
+        "s_yd": "constexpr",
+        "B": "constexpr",
+    }
+    spec = LaunchSpec("k", "k", "", signature, {"s_xd": 1, "s_yd": 1, "B": 128}, {}, {"num_warps": 1}, (4, 8))
+    side = source_stage(str(source), spec, TARGET)
+    result = validate_pair(side.text, side.text, spec)
+    assert result.status == "validated" and result.made_up["s_yb"] >= 8 * result.made_up["s_yh"]
+    assert not [note for note in result.notes if note.startswith(RACE)]
+
+
 def test_descriptors_are_made_up_too(tmp_path: Path):
     text = """
 import triton
@@ -129,3 +161,56 @@ def k(x_desc, y_ptr, n, B: tl.constexpr):
     sides = [source_stage(str(path), spec, TARGET) for path in (source, source, wrong)]
     found = [validate_pair(sides[0].text, side.text, spec, source_names=side.names) for side in sides[1:]]
     assert [result.status for result in found] == ["validated", "mismatch"], found
+
+
+SCATTERED = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def k(x_ptr, to_ptr, y_ptr, stride, n, B: tl.constexpr):
+    row, o = tl.program_id(0), tl.arange(0, B)
+    x = tl.load(x_ptr + row * stride + o, mask=o < n, other=0.0)
+    tl.store(y_ptr + AT * stride + o, x, mask=o < n)
+"""
+
+
+@pytest.mark.parametrize(
+    "at, races", [("tl.load(to_ptr + row)", False), ("tl.load(to_ptr + row) // 2", True), ("row // 2", True)]
+)
+def test_made_up_indices_make_no_race_of_a_scatter(tmp_path: Path, at: str, races: bool):
+    source = tmp_path / "k.py"
+    source.write_text(SCATTERED.replace("AT", at))
+    signature = {"x_ptr": "*fp16", "to_ptr": "*i64", "y_ptr": "*fp16", "stride": "i32", "n": "i32", "B": "constexpr"}
+    spec = LaunchSpec("k", "k", "", signature, {"B": 128}, {}, {"num_warps": 1}, (8,))
+    side = source_stage(str(source), spec, TARGET)
+    result = validate_pair(side.text, side.text, spec)
+    assert result.status == "validated"
+    assert any(note.startswith(RACE) for note in result.notes) == races
+
+
+SEGMENTS = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def k(x_ptr, starts_ptr, y_ptr, n, B: tl.constexpr):
+    row, o = tl.program_id(0), tl.arange(0, B)
+    first = tl.load(starts_ptr + row)
+    if tl.load(starts_ptr + row + 1) - first <= 0:
+        return
+    if first > 1:
+        tl.store(y_ptr + row * B + o, tl.load(x_ptr + first * B + o))
+"""
+
+
+def test_starts_of_segments_are_made_up_where_others_are_of_no_use(tmp_path: Path):
+    source, wrong = tmp_path / "k.py", tmp_path / "wrong.py"
+    source.write_text(SEGMENTS)
+    wrong.write_text(SEGMENTS.replace("first * B + o)", "first * B + o) + 1"))
+    signature = {"x_ptr": "*fp16", "starts_ptr": "*i64", "y_ptr": "*fp16", "n": "i32", "B": "constexpr"}
+    spec = LaunchSpec("k", "k", "", signature, {"B": 128}, {}, {"num_warps": 1}, (8,))
+    sides = [source_stage(str(path), spec, TARGET) for path in (source, source, wrong)]
+    assert [validate_pair(sides[0].text, side.text, spec).status for side in sides[1:]] == ["validated", "mismatch"]

@@ -203,21 +203,18 @@ def _alike(one: Tensor, other: Tensor) -> bool:
     return all(getattr(one, key) == getattr(other, key) for key in keys) and one.items == other.items
 
 
-def alternatives(inputs: Inputs):
-    """Other contents for integer tensors that hold one value throughout, as a captured launch has them where nothing ran.
+def alternatives(inputs: Inputs, made_up: Set[str] = frozenset()) -> Iterator[Inputs]:
+    """Other contents for integer tensors that hold one value throughout, as a captured launch has them where nothing ran, and for those
+    called `made_up`, of whose values nothing is known.
 
     Each is filled with an even walk from 0 to some limit (starts of segments, permutations, gather indices); the limits tried are the
     extents of the other tensors.
     """
-    flat = [
-        t for t in inputs.tensors() if held(t.element).kind == "i" and t.data.size > 1 and (t.data == t.data[0]).all()
-    ]
-    if not flat:
-        return
+    integers = [t for t in inputs.tensors() if held(t.element).kind == "i" and t.data.size > 1]
+    chosen = [t for t in integers if t.name in made_up or (t.data == t.data[0]).all()]
     limits = {extent for t in inputs.tensors() for extent in t.shape if extent > 1}
-    for limit in sorted(limits, reverse=True)[:6]:
-        chosen = {id(t): _walk(t, limit) for t in flat}
-        yield Inputs(with_tensors(inputs, chosen).arguments, inputs.variant)
+    for limit in sorted(limits, reverse=True)[:6] if chosen else ():
+        yield Inputs(with_tensors(inputs, {id(t): _walk(t, limit) for t in chosen}).arguments, inputs.variant)
 
 
 def _walk(tensor: Tensor, limit: int) -> Tensor:

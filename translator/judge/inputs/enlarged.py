@@ -12,8 +12,9 @@ from gluonize.judge.inputs.scalar_candidates import INTEGERS
 from gluonize.judge.machine.dtypes import held
 from gluonize.read.spec.launch import LaunchSpec
 
-WORK_ITEMS = (1 << 32) - 1  # that a dispatch packet has room for along one axis
+WORK_ITEMS = (1 << 32) - 1  # that a dispatch packet has room for along one axis, in which HIP launches a grid's x
 LANES = 64  # of a warp, at most
+PROGRAMS = (1 << 31) - 1  # along the other axes of a grid
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def argument_knob(spec: LaunchSpec, name: str) -> Knob:
 def _grown_sizes(spec: LaunchSpec, inputs: Inputs, loops: list[str], grid: tuple[int, ...]) -> list[Knob]:
     """Each size that decides no trip count, as many times as large as the grid along its longest axis."""
     axis = int(np.argmax(grid))
-    programs = WORK_ITEMS // (int(spec.options.get("num_warps", 4)) * LANES)
+    programs = most_programs(spec, axis)
 
     def knob(name: str) -> Knob:
         now = int(spec.values[name])
@@ -83,6 +84,11 @@ def _grown_sizes(spec: LaunchSpec, inputs: Inputs, loops: list[str], grid: tuple
         return Knob(name, 1, 1, min(_most(spec, name) // now, programs // grid[axis]), turned)
 
     return [knob(name) for name in size_arguments(spec) if name not in loops]
+
+
+def most_programs(spec: LaunchSpec, axis: int) -> int:
+    """How many programs the hardware can be asked for along one axis of a grid."""
+    return PROGRAMS if axis else WORK_ITEMS // (int(spec.options.get("num_warps", 4)) * LANES)
 
 
 def _tiles(spec: LaunchSpec) -> list[int]:
@@ -113,4 +119,4 @@ def _spread(tensor: Tensor, now: int) -> Knob:
     return Knob(tensor.name, now, 1, (1 << (bits - 1)) - 1, turned)
 
 
-__all__ = ["Knob", "argument_knob", "index_knobs", "knobs_of"]
+__all__ = ["Knob", "argument_knob", "index_knobs", "knobs_of", "most_programs"]

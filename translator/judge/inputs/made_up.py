@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from gluonize.judge.inputs.strides import UsedStrides
 from gluonize.read.spec.descriptors import DescriptorType, descriptor_type
 from gluonize.read.spec.launch import LaunchSpec
 
@@ -21,20 +22,22 @@ _KNOWN = re.compile(r"\*|B$|[iu](1|8|16|32|64)$|(fp|bf)\d")
 _BOOLEAN = ("i1", "u1", "B")
 SMALL = re.compile(r"eps|tol", re.I)
 ROOM = 288  # elements of a row at least; more than any made-up size of a matrix
+FEW = 8  # matrices of a tensor of more dimensions, and so on outwards: more would be larger than any storage
 SIZES = (144, 208, 272)
-STORAGE = (1 << 18, 1 << 22)  # elements of each tensor, tried in turn
+STORAGE = (1 << 18, 1 << 22, 1 << 26)  # elements of each tensor, tried in turn
 GRID = (4, 2, 2)
 
 
-def guesses(spec: LaunchSpec, source: str) -> Iterator[LaunchSpec]:
+def guesses(spec: LaunchSpec, source: str, strides: UsedStrides = UsedStrides({})) -> Iterator[LaunchSpec]:
     """The launch with values, the likeliest first; none where an argument is no pointer, number, tensor descriptor or tuple.
 
     Values that the launch has are kept at first, its own sizes and grid; where the source can do nothing with these, all are made up.
-    source: text of the source's TTIR, which says how many axes of the grid it asks for.
+    source: text of the source's TTIR, which says how many axes of the grid it asks for; strides: arguments that it uses as such, beside
+    those that are named so.
     """
     if spec.values or spec.grid:
-        yield from (replace(made, values=made.values | spec.values) for made in _made_up(spec, source))
-    yield from _made_up(replace(spec, values={}, grid=() if spec.values else spec.grid), source)
+        yield from (replace(made, values=made.values | spec.values) for made in _made_up(spec, source, strides))
+    yield from _made_up(replace(spec, values={}, grid=() if spec.values else spec.grid), source, strides)
 
 
 def is_whole(spec: LaunchSpec) -> bool:
@@ -42,22 +45,21 @@ def is_whole(spec: LaunchSpec) -> bool:
     return all(name in spec.values for name, kind in spec.signature.items() if kind != "constexpr")
 
 
-def _made_up(spec: LaunchSpec, source: str) -> Iterator[LaunchSpec]:
+def _made_up(spec: LaunchSpec, source: str, used: UsedStrides) -> Iterator[LaunchSpec]:
     """The launch with values of which none is that of the launch; with small tensors, then with large ones."""
     given = {name: kind for name, kind in spec.signature.items() if kind != "constexpr"}
     if not all(map(_is_known, given.values())):
         return
     kinds = {name: kind for name, kind in given.items() if isinstance(kind, str) and descriptor_type(kind) is None}
     scalars = {name: _scalar(spec, name, kind) for name, kind in kinds.items() if kind[0] != "*"}
-    sizes = [
-        name for name, kind in kinds.items() if kind[0] in "iu" and kind not in _BOOLEAN and not _STRIDE.search(name)
-    ]
+    strides = [n for n in spec.signature if _STRIDE.search(n) or n in used.tensors]
+    sizes = [name for name, kind in kinds.items() if kind[0] in "iu" and kind not in _BOOLEAN and name not in strides]
     for number, name in enumerate(sizes):
         scalars[name] = _size(spec, name, number, len(sizes))
     room = max([ROOM, *(-(-scalars[name] // 16) * 16 for name in sizes)])
-    scalars |= _strides(spec, [name for name in kinds if _STRIDE.search(name) and kinds[name][0] in "iu"], room)
-    used = [axis for axis, letter in enumerate("xyz") if f"tt.get_program_id {letter}" in source]
-    grid = spec.grid or tuple(GRID[axis] if axis in used else 1 for axis in range(max(used, default=0) + 1))
+    scalars |= _strides(spec, [n for n in kinds if n in strides and kinds[n][0] in "iu"], used, room)
+    axes = [axis for axis, letter in enumerate("xyz") if f"tt.get_program_id {letter}" in source]
+    grid = spec.grid or tuple(GRID[axis] if axis in axes else 1 for axis in range(max(axes, default=0) + 1))
     for storage in STORAGE:
         values = dict(scalars)
         for number, name in enumerate(name for name, kind in kinds.items() if kind[0] == "*"):
@@ -125,15 +127,20 @@ def _size(spec: LaunchSpec, name: str, number: int, count: int) -> int:
     return value if "D" in str(spec.attrs.get(name, "")) else value - 3
 
 
-def _strides(spec: LaunchSpec, names: list[str], room: int) -> dict[str, int]:
-    """Strides of each tensor, whose names differ in their last letters: outermost first, as signatures list them. room: elements of a
-    row, which the longest has space in."""
+def _strides(spec: LaunchSpec, names: list[str], used: UsedStrides, room: int) -> dict[str, int]:
+    """Strides of each tensor, outermost first, as signatures list them: of those that are added to one pointer, else of those whose names
+    differ in their last letters. room: elements of a row, which the longest has space in."""
     every = [name for name in spec.signature if _STRIDE.search(name)]
     out: dict[str, int] = {}
     for name in names:
-        tensor = name[:-1]
-        inner = [n for n in every[every.index(name) + 1 :] if n[:-1] == tensor]
-        out[name] = room * ROOM ** (len(inner) - 1) if inner else 16 if "D" in str(spec.attrs.get(name, "")) else 1
-        if not inner and not any(n[:-1] == tensor for n in every if n != name):
-            out[name] = room  # the only stride of its tensor is that of rows
+        if name in used.tensors:
+            group = [other for other in spec.signature if other in used.others(name)]
+            inside = len(group) - 1 - group.index(name) + used.is_dense(name)
+        else:
+            behind = every[every.index(name) + 1 :]
+            alone = not any(n[:-1] == name[:-1] for n in every if n != name)
+            inside = 1 if alone else sum(n[:-1] == name[:-1] for n in behind)  # an only stride is that of rows
+        innermost = 16 if "D" in str(spec.attrs.get(name, "")) else 1
+        rows = 1 if inside < 3 else FEW ** (inside - 2)
+        out[name] = room * ROOM ** min(inside - 1, 1) * rows if inside else innermost
     return out

@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from gluonize.judge.inputs.enlarged import Knob, argument_knob
+from gluonize.judge.inputs.enlarged import Knob, argument_knob, most_programs
 from gluonize.judge.inputs.inputs import Inputs, with_values
 from gluonize.judge.inputs.scalar_candidates import INTEGERS, integer_arguments
 from gluonize.judge.verdict.far_offsets import limits_of, small_sizes, stood
 from gluonize.read.spec.launch import LaunchSpec
 
 MOST = 4  # boundaries of one launch
-MOST_PROGRAMS = (1 << 31) - 1  # along one axis of a grid
 Refusal = Callable[[Inputs], str]
 
 
@@ -54,7 +53,7 @@ def at_boundaries(
 def boundaries(spec: LaunchSpec, inputs: Inputs, grid: tuple[int, ...], refusal: Refusal) -> list[Boundary]:
     """Where the check begins to refuse values of a scalar or counts of programs, upper limits first."""
     above, below = [], []
-    for knob in [*(argument_knob(spec, name) for name in integer_arguments(spec)), *_grids(grid)]:
+    for knob in [*(argument_knob(spec, name) for name in integer_arguments(spec)), *_grids(spec, grid)]:
         sign, bits = INTEGERS.get(str(spec.signature.get(knob.name)), ("u", 32))
         least = -(1 << (bits - 1)) if sign == "i" and bits > 1 else 0
         for end, found in ((knob.most // knob.step * knob.step, above), (least, below)):
@@ -75,13 +74,13 @@ def _edge(inputs: Inputs, knob: Knob, end: int, refusal: Refusal) -> Boundary | 
     return Boundary(knob, knob.now + taken * knob.step, knob.now + refused * knob.step)
 
 
-def _grids(grid: tuple[int, ...]) -> list[Knob]:
+def _grids(spec: LaunchSpec, grid: tuple[int, ...]) -> list[Knob]:
     def knob(axis: int) -> Knob:
         def turned(inputs: Inputs, value: int) -> tuple[Inputs, str]:
             other = tuple(value if i == axis else extent for i, extent in enumerate(inputs.grid or grid))
             return replace(inputs, grid=other), f"a grid of {' x '.join(map(str, other))}"
 
-        return Knob("", grid[axis], 1, MOST_PROGRAMS, turned)
+        return Knob("", grid[axis], 1, most_programs(spec, axis), turned)
 
     return [knob(axis) for axis in range(len(grid))]
 

@@ -24,7 +24,7 @@ from gluonize.judge.inputs.overlaps import Touched, touched
 from gluonize.judge.machine.coverage import Ran
 from gluonize.judge.machine.dtypes import PRECISION, stored
 from gluonize.judge.machine.engine import Machine
-from gluonize.judge.machine.hazards import Finding, Hazard, TooLong, WaitsForever
+from gluonize.judge.machine.hazards import Finding, Hazard, NotRunnable, TooLong, WaitsForever
 from gluonize.judge.machine.memory.guarded import Memory
 from gluonize.judge.machine.memory.handed_over import HandedOver
 from gluonize.judge.machine.memory.races import Races
@@ -240,6 +240,14 @@ class Pair:
             return ran
         assert fault is not None, "bug in gluonize: no schedule"
         raise fault
+
+    def source_races(self, inputs: Inputs, budget: float) -> bool:
+        """Whether the source has a race on these inputs, which it is not at fault on."""
+        try:
+            self._run_source_by(self.source_schedules[0], inputs, budget, IN_ORDER)
+        except (Hazard, NotRunnable):
+            return False
+        return self.races is not None and bool(self.races.found)
 
     def _run_source_by(
         self, schedule: str, inputs: Inputs, budget: float, order: str

@@ -6,8 +6,9 @@ answer = validate_job({"source": ..., "output": ..., "target": ..., "launch": {.
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from gluonize.judge.inputs.adversarial import address_arguments, adversarial, alternatives, grown
@@ -18,6 +19,7 @@ from gluonize.judge.inputs.loop_slices import loop_parameters
 from gluonize.judge.inputs.made_up import guesses, is_whole
 from gluonize.judge.inputs.overlaps import fetches_ahead, overlapping
 from gluonize.judge.inputs.steering import Steering, all_tokens, tokens_of
+from gluonize.judge.inputs.strides import strides_by_use
 from gluonize.judge.machine.coverage import Ran, coverage_of, points_of
 from gluonize.judge.machine.hazards import NotRunnable
 from gluonize.judge.verdict.boundaries import at_boundaries
@@ -26,7 +28,7 @@ from gluonize.judge.verdict.far_offsets import far
 from gluonize.judge.verdict.launch_check import NO_ANSWER, launch_check, other_kernel
 from gluonize.judge.verdict.pair import MANY, Observer, Pair, SourceFault
 from gluonize.judge.verdict.renumbered import fewer_programs
-from gluonize.judge.verdict.result import ValidationResult
+from gluonize.judge.verdict.result import RACE, ValidationResult
 from gluonize.read.kernels.gluon_kernels import plain_launch
 from gluonize.read.launches.sites.persistent import Shared
 from gluonize.read.spec.launch import LaunchSpec
@@ -89,9 +91,12 @@ def validate_pair(
 def _with_made_up_values(source: Module, translated: Module, spec: LaunchSpec, of_pair, with_variants, most, *rest):
     """The result for the first made-up launch that the source can run. Raises: NotRunnable where there is none."""
     reason = "some of its arguments are neither pointers nor numbers"
-    for guess in guesses(spec, source.text):
-        result = _Validation(Pair(source, translated, guess, *of_pair), *rest).result(None, with_variants, most)
+    for guess in guesses(spec, source.text, strides_by_use(source)):
+        indices = frozenset(_integers(guess) - _integers(spec))
+        validation = _Validation(Pair(source, translated, guess, *of_pair), *rest, indices)
+        result = validation.result(None, with_variants, most)
         if result.status != "not_runnable":
+            result = replace(result, notes=tuple(_without_made_up_races(validation, result.notes)))
             made_up = {n: value for n, value in guess.values.items() if spec.values.get(n) != value}
             numbers = {name: value for name, value in made_up.items() if not isinstance(value, dict)}
             what = "some values" if len(made_up) < len(guess.values) else "no values"
@@ -101,11 +106,34 @@ def _with_made_up_values(source: Module, translated: Module, spec: LaunchSpec, o
     raise NotRunnable("launch", f"the launch spec has no values, and made-up ones are of no use: {reason}")
 
 
-class _Validation:
-    """One launch: the inputs to try, and what came of them."""
+def _integers(spec: LaunchSpec) -> set[str]:
+    """The tensors of integers whose values a launch has."""
+    kinds = {name: str(kind) for name, kind in spec.signature.items() if name in spec.values}
+    return {name for name, kind in kinds.items() if kind.startswith(("*i", "*u"))}
 
-    def __init__(self, pair: Pair, refusal: Refusal | None, defaults: dict[str, int] | None):
+
+def _without_made_up_races(validation: _Validation, notes: Sequence[str]) -> Iterator[str]:
+    """Notes of a launch with made-up values: those of races only where programs meet with other indices too, which are all different."""
+    still: bool | None = None
+    for note in notes:
+        if note.startswith(RACE) and validation.made_up and still is None:
+            still = validation.races_with_other_indices()
+        if not note.startswith(RACE) or still is not False:
+            yield note
+
+
+class _Validation:
+    """One launch: the inputs to try, and what came of them. made_up: tensors of integers of whose values nothing is known."""
+
+    def __init__(
+        self,
+        pair: Pair,
+        refusal: Refusal | None,
+        defaults: dict[str, int] | None,
+        made_up: frozenset[str] = frozenset(),
+    ):
         self.pair, self.spec, self.refusal, self.defaults = pair, pair.spec, refusal, defaults or {}
+        self.made_up = made_up
         self.ran: list[str] = []
         self.passed_over: dict[str, str] = {}  # variants that say nothing about the translation, each with the reason
         self.judged = Ran()  # what of the source ran on inputs on which both sides agree
@@ -227,15 +255,15 @@ class _Validation:
             reason = f"the source itself is at fault on these inputs: {fault.finding}"
             result = ValidationResult("not_runnable", reason, fault.finding.op)
         kept = list(self.pair.notes)
-        for other in alternatives(inputs):
+        for other in alternatives(inputs, self.made_up):
             try:
                 attempt = self._run(other, BUDGET)
             except SourceFault:
                 continue
             if attempt.status != "validated" or _says_something(attempt):
-                self.pair.notes.append(
-                    "the launch's index tensors hold one value throughout; other indices were made up"
-                )
+                if not self.made_up:
+                    why = "the launch's index tensors hold one value throughout; other indices were made up"
+                    self.pair.notes.append(why)
                 return other, attempt
             self.pair.notes = list(kept)
         return inputs, result
@@ -252,6 +280,11 @@ class _Validation:
         self.pair.keep([fault.finding])
         self.pair.notes.append("the source leaves its tensors: both sides were run on longer ones")
         return bigger, result
+
+    def races_with_other_indices(self) -> bool:
+        """Whether programs of the source store to one place where the values of each made-up tensor of integers differ."""
+        others = alternatives(make_inputs(self.spec), self.made_up)
+        return any(self.pair.source_races(other, VARIANT_BUDGET) for other in itertools.islice(others, 1))
 
     def _idle_waits(self) -> list[str]:
         return [

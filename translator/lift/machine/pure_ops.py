@@ -132,6 +132,12 @@ def plain(*attributes: Callable[[Op], object]) -> Callable:
     return handler
 
 
+def fp_to_fp(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    """A conversion between floating-point types, which says how it rounds where that is not to the nearest."""
+    way = op.attribute("rounding")
+    return [_node(run, op, given, (way,) if way not in (None, "rtne") else ())]
+
+
 def make_range(run: Run, op: Op, given: list[Value]) -> list[Value]:
     return [_node(run, op, [], (op.attribute("start"), op.attribute("end")))]
 
@@ -302,7 +308,7 @@ PURE: dict[str, Callable] = {
     "tt.unsplat": unsplat,
     "tt.addptr": addptr,
     "tt.bitcast": plain(),
-    "tt.fp_to_fp": plain(),
+    "tt.fp_to_fp": fp_to_fp,
     "tt.clampf": plain(lambda op: op.attribute("propagateNan", "")),
     "tt.mulhiui": plain(),
     "tt.precise_sqrt": plain(),

@@ -198,7 +198,8 @@ def node_text(node: Node, texts: Texts) -> tuple[str, int]:
         pointer, offset = operands_of(node, args)
         return f"{bound(texts(pointer), 5)} + {bound(texts(offset), 6)}", 5
     if name in CASTS:
-        return f"{bound(texts(args[0]), CALL)}.to({dtype_text(node.type.element)})", CALL
+        way = f', fp_downcast_rounding="{node.attrs[0]}"' if node.attrs else ""
+        return f"{bound(texts(args[0]), CALL)}.to({dtype_text(node.type.element)}{way})", CALL
     if name in ("arith.uitofp", "arith.extui") and isinstance(args[0], Node):
         kind = args[0].type.element
         plain = "" if kind == "i1" else f".to(tl.uint{kind[1:]})"

@@ -37,6 +37,7 @@ def rest_on_alignment(facts: FunctionFacts, record: Record, call: ast.Call, layo
     axis = _fastest(layout)
     if elements <= 1 or axis is None:
         return
+    axis -= facts.tensor(call).rank  # counted from the last one, as tensors of different ranks are broadcast
     given = callees.bound(facts, call)
     asked = _Alignment(facts, elements)
     pointer, mask = given["pointer"], given.get("mask")
@@ -56,7 +57,7 @@ def _fastest(layout: Layout) -> int | None:
 
 
 class _Alignment:
-    """Questions about groups of `elements` elements along a dimension, the first of which is a multiple of that; each is answered by
+    """Questions about groups of `elements` elements along a dimension, which is counted from the last one, the first of which is a multiple of that; each is answered by
     what the answer rests on."""
 
     def __init__(self, facts: FunctionFacts, elements: int):
@@ -138,7 +139,7 @@ class _Alignment:
             return self._assigned(question, node, axis)
         if isinstance(node, ast.Subscript) and self._facts.tensor(node.value) is not None:
             parts = index_parts(node)
-            return question(node.value, sum(not is_new_axis(part) for part in parts[:axis]))
+            return question(node.value, -sum(not is_new_axis(part) for part in parts[axis:]))
         if isinstance(node, ast.Call) and (call := self._operation(node)) is not None:
             if call.name in _THROUGH and call.first is not None and self._rank(call.first) == self._rank(node):
                 return question(call.first, axis)
@@ -172,9 +173,9 @@ class _Alignment:
         return fact.rank if fact is not None else 0
 
     def _size(self, node: ast.expr, axis: int) -> int:
-        """How many elements a value has along a dimension; one where it is no tensor."""
+        """How many elements a value has along a dimension; one where it is no tensor, or has fewer dimensions."""
         fact = self._facts.tensor(node)
-        return fact.shape[axis] if fact is not None else 1
+        return fact.shape[axis] if fact is not None and -axis <= fact.rank else 1
 
 
 __all__ = ["rest_on_alignment"]

@@ -324,15 +324,18 @@ def hook(kernel: str, jit: str, contract: RunTimeContract) -> str:
     return f"{jit}.add_pre_run_hook({check_name(kernel)})"
 
 
-def installer(kernel: str, contract: RunTimeContract, fn: JITFunction) -> str:
-    """A decorator that puts the hook of `guard` on a jit function, for a kernel that is no global of the file."""
+def installer(kernel: str, contract: RunTimeContract, fn: JITFunction, around_run: bool = False) -> str:
+    """A decorator that puts the hook of `guard` on a jit function, for a kernel that is no global of the file.
+
+    around_run: on something else that has a `run`, and calls no hooks.
+    """
     check = check_name(kernel)
     lines = [f"def {checked_name(kernel)}(kernel):"]
-    if checks_a_default(fn, contract):
+    if checks_a_default(fn, contract) and not around_run:
         lines.append("    defaults = {p.name: p.default for p in kernel.params}")
         given = "defaults | dict(zip(kernel.arg_names, args)) | kwargs"
         check = f"lambda *args, **kwargs: {check}(**({given}))"
-    if not contract.asks_grid:
+    if not contract.asks_grid and not around_run:
         return "\n".join([*lines, f"    kernel.add_pre_run_hook({check})", "    return kernel"])
     body = [
         "    run, check = kernel.run, " + check,

@@ -114,6 +114,7 @@ class Replacement:
     before: tuple[Block, ...] = ()
     after: tuple[Block, ...] = ()
     hook: str = ""  # the name of a decorator for above the jit decorator
+    around_all: bool = False  # the hook is a decorator above all others
 
 
 def whole_file(
@@ -216,8 +217,11 @@ class _Rewriting:
         new = [r.function.defined(JIT) for r in replacements if r.function is not None]
         self.imports(edits, [*edits.added, *new], gone, {h.name for h in copies})
         notes = [note for family in self.families for note in family.notes]
-        unchecked = [family.name for family in self.families if family.contract and self.of_inductor]
-        notes += [f"{name}: Inductor launches it without what is checked before a launch" for name in unchecked]
+        for family in (f for f in self.families if f.contract and self.of_inductor):
+            checked = self.is_run_by_inductor(family)
+            missed = "what is checked of its grid" if checked else "what is checked before a launch"
+            if not checked or family.contract.asks_grid:
+                notes.append(f"{family.name}: Inductor launches it without {missed}")
         return self.file.edited(edits), (*notes, *unseen, *self.kept_notes(), *self.moved.notes)
 
     def kept_notes(self) -> list[str]:
@@ -265,11 +269,22 @@ class _Rewriting:
             after = (*checks, *runs) if family.shared is not None else (*runs, *checks)
             return Replacement(line, family.function, family.before, after)
         # A kernel that host code may wrap or make again: the hook goes in where the jit function is made.
-        names = tuple(p.name for p in loaded.fn.params)
+        by_run = self.is_run_by_inductor(family)
+        names = tuple(
+            p.name for p in loaded.fn.params if not (by_run and p.is_constexpr)
+        )  # which are no arguments there
         check = guard(family.name, family.contract, names, shared=self.shared)
-        install = installer(family.name, family.contract, loaded.fn)
+        install = installer(family.name, family.contract, loaded.fn, by_run)
         before = *family.before, definitions(check), definitions(install)
-        return Replacement(line, family.function, before, hook=checked_name(family.name))
+        return Replacement(line, family.function, before, hook=checked_name(family.name), around_all=by_run)
+
+    def is_run_by_inductor(self, family: Family) -> bool:
+        """Whether the file itself launches a kernel of Inductor's, `kernel.run(...)`: of one that is alone in a file of the cache other
+        processes make copies, which cannot take a function of this one along."""
+        called = (n.func for n in ast.walk(self.names.tree) if isinstance(n, ast.Call))
+        runs = (f.value for f in called if isinstance(f, ast.Attribute) and f.attr == "run")
+        here = any(isinstance(value, ast.Name) and value.id == family.name for value in runs)
+        return here and any(stated_of(version) is not None for version in family.versions)
 
     def persistent(self, family: Family, jit: str, plain: bool) -> tuple[Block, ...]:
         """What has host code launch as many programs as there is room for. Raises: TranslationError."""
@@ -317,8 +332,11 @@ class _Rewriting:
         columns = place.written.col_offset
 
         def translated(known: cst.FunctionDef) -> cst.FunctionDef:
-            decorators = known.decorators if number is None else _under_gluon(known.decorators, number, r.hook)
+            hook = "" if r.around_all else r.hook
+            decorators = known.decorators if number is None else _under_gluon(known.decorators, number, hook)
             decorators = restated(decorators, [v for v in self.versions if v.loaded.line == r.line], self.facts.target)
+            if r.around_all:
+                decorators = [cst.Decorator(cst.Name(r.hook)), *decorators]
             node = shifted(function.written(), columns)
             return edits.aliases.within(
                 node.with_changes(

@@ -75,11 +75,19 @@ _PURE_OWNERS = (
     FileLoader,
     LoadedModules,
 )
+# What calls a function that it is given.
+_CALLING = (filter, sorted, min, max, functools.reduce, itertools.accumulate)
 # Decorators and calls that give their function back, as far as its values are concerned.
 _TRANSPARENT = {
     id(f) for f in (functools.cache, functools.lru_cache, functools.cached_property, staticmethod, classmethod)
 }
-_TRANSPARENT_HOST = ("torch.no_grad", "torch.inference_mode", "torch.compiler.disable", "torch._dynamo.disable")
+_TRANSPARENT_HOST = (
+    "torch.no_grad",
+    "torch.inference_mode",
+    "torch.compiler.disable",
+    "torch._dynamo.disable",
+    "torch.library.CustomOpDef",
+)
 _MAX_DEPTH = 40
 
 
@@ -200,10 +208,19 @@ class Calls:
                     raise Undetermined(f"a host object is given to {getattr(function, '__name__', 'a call')}", place)
                 self.program.effects.check_deep(value)
             self._check_size(function, args, place)
+            if function in _CALLING:
+                args = [self._callable(value, place) for value in args]
+                kwargs = {name: self._callable(value, place) for name, value in kwargs.items()}
             result = self.evaluator.guarded(function, *args, place=place, **kwargs)
             return self.program.effects.made(result) if makes(function) else result
         name = getattr(function, "__qualname__", None) or type(function).__name__
         raise Undetermined(f"the call of {name} is not evaluated statically", place)
+
+    def _callable(self, value: Any, place: Place) -> Any:
+        """A host function in a form in which Python can call it."""
+        if isinstance(value, UserFunction):
+            return lambda *args, **kwargs: self.apply(value, list(args), kwargs, place)
+        return value
 
     def _is_pure(self, function: Any, place: Place) -> bool:
         if id(function) in _PURE:

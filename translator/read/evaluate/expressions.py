@@ -37,6 +37,8 @@ _MAX_STEPS = 2_000_000
 _MAX_BITS = 4096
 _MAX_ITEMS = 100_000
 
+_OPERATORS = ("torch.library.custom_op", "torch.library.triton_op")
+
 
 class Evaluator:
     def __init__(self, program: ProgramOfScope):
@@ -368,12 +370,19 @@ class Evaluator:
         if isinstance(value, UserFunction):
             if name in ("__name__", "__qualname__"):
                 return value.name
+            if self._is_operator(value):
+                return HostName(f"torch.library.CustomOpDef.{name}")  # which keeps what it is given
             raise Undetermined(f"attribute {name} of a host function", place)
         if isinstance(value, types.ModuleType):
             return self._module_attribute(value, name, place)
         if name.startswith("_") and name not in ("__name__", "_fields", "__version__", "__members__", "__doc__"):
             raise Undetermined(f"attribute {name} of a {type(value).__name__}", place)
         return self.guarded(getattr, value, name, place=place)
+
+    def _is_operator(self, function: UserFunction) -> bool:
+        """Whether a function is made an operator of torch: `@torch.library.custom_op(...)`."""
+        made = [d.func for d in getattr(function.node, "decorator_list", ()) if isinstance(d, ast.Call)]
+        return any(getattr(self.evaluate(f, function.scope), "dotted", "") in _OPERATORS for f in made)
 
     def _device(self, value: Any, name: str, place: Place) -> Any:
         if isinstance(value, ActiveDriver) and name == "get_current_target":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,10 @@ class UserFunction:
     scope: Scope | Frame
     unusable: str = ""
     held: dict[int, Any] = field(default_factory=dict)  # the defaults that are bound, by their expressions
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """It may be held by `functools.partial`; only the evaluator can call it. Raises: Undetermined."""
+        raise Undetermined(f"{self.name} is called by a function that is not evaluated", self.scope.place(self.node))
 
     @property
     def name(self) -> str:
@@ -37,10 +42,19 @@ class UserClass:
     scope: Scope
 
     def member(self, name: str) -> Any:
+        """Raises: Undetermined for what is no attribute, or one that a method of the class gives another value."""
         try:
-            return self.scope.own(name)
+            found = self.scope.own(name)
         except KeyError:
             raise Undetermined(f"attribute {name} of class {self.node.name}", self.scope.place(self.node)) from None
+        for node in ast.walk(self.node):
+            if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, (ast.Store, ast.Del)):
+                if isinstance(node.value, ast.Name) and node.value.id in ("cls", self.node.name):
+                    raise Undetermined(f"a method of class {self.node.name} changes {name}", self.scope.place(node))
+        if isinstance(found, UserFunction) and isinstance(found.node, ast.FunctionDef):
+            if any(isinstance(d, ast.Name) and d.id == "classmethod" for d in found.node.decorator_list):
+                return functools.partial(found, self)
+        return found
 
     def construct(self, args: list, kwargs: dict[str, Any], place: Place) -> Any:
         raise Undetermined(f"an object of class {self.node.name} is made", place)

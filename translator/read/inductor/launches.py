@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from gluonize.read.files.modules import full_search_path, parse_file
 from gluonize.read.inductor.block_sizes import Config, config_of
 from gluonize.read.inductor.stated import Stated, stated
 from gluonize.read.kernels.load import load_kernel, resolve_source
+from gluonize.read.launches.bound.binding import BoundValue, LaunchBinding
 from gluonize.read.launches.table import Derivation, Row
 from gluonize.read.spec.launch import LaunchSpec
 
@@ -38,7 +40,10 @@ def stated_launch(
     found = stated(node, home)
     if found is None or not found.signature:
         return None
-    return _launch(found, node, source, name, lanes, units or 64, settings, parse_file(home.path).tree)
+    derived = _launch(found, node, source, name, lanes, units or 64, settings, parse_file(home.path).tree)
+    passed = [p.name for p in loaded.fn.params if not p.is_constexpr]
+    calls = _calls(parse_file(home.path).tree, node.name)
+    return replace(derived, bindings=tuple(_bound(c, passed, derived.launches[0], home.path) for c in calls))
 
 
 def _launch(
@@ -96,6 +101,21 @@ def _calls(tree: ast.Module, name: str) -> Iterator[ast.Call]:
         if isinstance(called, ast.Attribute) and called.attr == "run" and isinstance(called.value, ast.Name):
             if called.value.id == name:
                 yield node  # type: ignore[misc]
+
+
+def _bound(call: ast.Call, passed: Sequence[str], spec: LaunchSpec, path: str) -> LaunchBinding:
+    """A call `kernel.run(...)`: the numbers in it, and of the rest what the decorator states. passed: the parameters that it is given."""
+    arguments: dict[str, BoundValue] = {}
+    for name, arg in zip(passed, call.args):
+        kind, text = spec.signature[name], ast.unparse(arg)
+        number = arg.value if isinstance(arg, ast.Constant) and type(arg.value) is int else None
+        if kind == "constexpr":
+            value = spec.constexprs.get(name) if number is None else number
+            arguments[name] = BoundValue(kind, value, number=number, text=text)
+        elif isinstance(kind, str):
+            divisible = "D" in spec.attrs.get(name, "") if number is None else number % 16 == 0
+            arguments[name] = BoundValue(kind, divisible=divisible, number=number, text=text)
+    return LaunchBinding(spec.kernel, path, call.lineno, arguments=arguments)
 
 
 def _grid(found: Stated, known: Mapping[str, Any], call: ast.Call | None) -> tuple[int, ...]:

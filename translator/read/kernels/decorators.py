@@ -34,12 +34,12 @@ class Decorator:
 
 def kernel_decorators(node: ast.FunctionDef, scope: Scope) -> tuple[Decorator, ...]:
     """What is done with a function of `scope`, outermost first; one of them is of kind `jit` or `made` if it is a jit function."""
-    own = tuple(_decorator(d, scope) for d in node.decorator_list)
+    own = tuple(decorator_of(d, scope) for d in node.decorator_list)
     if any(d.kind == "jit" for d in own):
         return own
     call = next((call for call in jit_calls(scope) if call.function is node), None)
     if call is not None:
-        around = tuple(_decorator(d, scope) for d in call.around)
+        around = tuple(decorator_of(d, scope) for d in call.around)
         maker = call.maker if call.maker is not None else call.node.func
         kind = MADE if call.maker is None else "jit"
         made = Decorator(kind, ast.unparse(maker), ast.unparse(call.node.func), call.node.lineno, call.node.func)
@@ -54,7 +54,8 @@ def kernel_decorators(node: ast.FunctionDef, scope: Scope) -> tuple[Decorator, .
     return (*own[:-1], Decorator(MADE, last.name, last.text, last.line, last.node))
 
 
-def _decorator(node: ast.expr, scope: Scope) -> Decorator:
+def decorator_of(node: ast.expr, scope: Scope) -> Decorator:
+    """What an expression is that is given a function, as a decorator or in a call."""
     called = node.func if isinstance(node, ast.Call) else node
     try:
         value = scope.program.evaluate(called, scope)

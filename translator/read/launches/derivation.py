@@ -10,23 +10,25 @@ from pathlib import Path
 from typing import Any
 
 from gluonize.diagnostics import TranslationError
-from gluonize.read.evaluate.spec_values import decode_value
+from gluonize.read.evaluate.spec_values import decode_value, encode_value
 from gluonize.read.kernels.gluon_kernels import refuse_gluon
 from gluonize.read.kernels.listing import list_kernels, nothing_to_launch
 from gluonize.read.kernels.load import LoadedKernel, load_kernel
-from gluonize.read.launches.bound.binding import LaunchBinding
+from gluonize.read.launches.bound.binding import BoundConfig, LaunchBinding
 from gluonize.read.launches.bound.completed import BoundLaunch, bound_launches
 from gluonize.read.launches.bound.launches import bindings_of
 from gluonize.read.launches.derive.evidence import Evidence, gather_evidence
 from gluonize.read.launches.derive.not_found import not_found
 from gluonize.read.launches.derive.proposal.cover import Covered, covering_launches
 from gluonize.read.launches.derive.proposal.described_tensors import described
-from gluonize.read.launches.derive.proposal.guess import Guess, Proposal
+from gluonize.read.launches.derive.proposal.guess import Guess, Proposal, has_form
 from gluonize.read.launches.derive.proposal.propose import Proposer
 from gluonize.read.launches.derive.proposal.revise import asked
 from gluonize.read.launches.derive.proposal.verdict import Branch, Judge
 from gluonize.read.launches.table import Derivation, Row
+from gluonize.read.spec.descriptors import descriptor_type
 from gluonize.read.spec.launch import LaunchSpec, compiled_as
+from gluonize.triton_api.package import triton
 
 # Launches of host code that a kernel is translated for beside the guessed ones: each is compiled twice and validated.
 _WRITTEN = 8
@@ -83,6 +85,9 @@ def derive_kernel(
     # A guess that only goes where a launch of host code goes is not needed beside it.
     further = [more for more in covered[1:] if more.branches - covered[0].branches - branches]
     specs = [*guessed[: 1 + len(configured)], *(more.proposal.spec(name, source) for more in further), *written]
+    if any(not _same_descriptors(spec, specs[0]) for spec in specs):
+        specs = [spec for spec in specs if _same_descriptors(spec, specs[0])]
+        notes.append("launches with pointers and descriptors in each other's place are not translated for, as one is")
     numbered = [f"{stem}/{name}" + (f"#{number}" if specs[1:] else "") for number in range(1, len(specs) + 1)]
     launches = tuple(replace(spec, id=id) for spec, id in zip(specs, numbered))
     rows = tuple(Row(n, g.shown(), g.why, g.confidence) for n, g in covered[0].proposal.arguments.items())
@@ -90,12 +95,28 @@ def derive_kernel(
     return Derivation(name, launches, rows, others, (*evidence.unread, *changed, *notes), bindings)
 
 
+def _same_descriptors(one: LaunchSpec, other: LaunchSpec) -> bool:
+    """Whether two launches have descriptors for the same arguments: the text of one has no place for a pointer."""
+    pairs = [(one.signature[name], other.signature.get(name, "")) for name in one.signature]
+    return all(
+        "constexpr" in pair or (descriptor_type(pair[0]) is None) == (descriptor_type(pair[1]) is None)
+        for pair in pairs
+    )
+
+
 def _chosen(evidence: Evidence, bindings: tuple[LaunchBinding, ...]) -> list[LaunchBinding]:
     """The launches of host code with the configurations that are translated for."""
-    taken = [any(config is other for other in evidence.configs) for config in evidence.every_config] or [True]
     # One that goes around `triton.autotune` has the configuration that it passes.
-    own = [taken if len(b.configs) == len(taken) else [True] * len(b.configs) for b in bindings]
+    own = [[not c.options or any(_is(c, config) for config in evidence.configs) for c in b.configs] for b in bindings]
     return [replace(b, configs=tuple(itertools.compress(b.configs, kept))) for b, kept in zip(bindings, own)]
+
+
+def _is(bound: BoundConfig, config: triton.Config) -> bool:
+    """Whether a configuration of a launch in host code is this one."""
+    options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
+    given = {n: encode_value(v) for n, v in config.kwargs.items() if has_form(v)} | options
+    told = bound.constexprs | bound.options
+    return all(told.get(name, value) == value for name, value in given.items())
 
 
 def _as_written(evidence: Evidence, bindings: tuple[LaunchBinding, ...], first: Covered, judge: Judge) -> Covered:

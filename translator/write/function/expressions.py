@@ -38,7 +38,7 @@ from gluonize.trace.front.trace import ConstFact, TensorFact, TupleFact
 from gluonize.trace.model.layouts import Layout
 from gluonize.triton_api.gluon_language import gl
 from gluonize.triton_api.jit_functions import JITCallable
-from gluonize.triton_api.language import tl
+from gluonize.triton_api.language import tensor_descriptor_base, tl
 from gluonize.write.accesses import addresses
 from gluonize.write.calls import calls
 from gluonize.write.contracts import contracts
@@ -106,6 +106,8 @@ class Expressions(DemandWalk):
         if isinstance(node, ast.Name):
             return self.use(node, want)
         if isinstance(node, ast.Call):
+            if _asks_for_descriptor(self.facts, node):
+                return Written(f"not isinstance({self.emit(node.args[0])}, gl.tensor)", ast.Not)
             return calls.emit_call(self.site, self.addressing, self.helpers, node, want)
         if isinstance(node, ast.Attribute):
             return self.attribute(node, want)
@@ -361,6 +363,14 @@ class Expressions(DemandWalk):
                     return self.convert(text, want)
             return text
         return self.splice(node, self.writing.texts(self.subscript_parts(node, want)))
+
+
+def _asks_for_descriptor(facts: Any, node: ast.Call) -> bool:
+    """Whether a call is `isinstance(x, tl.tensor_descriptor)`: a descriptor is of another type in Gluon, or a tuple, but never a tensor."""
+    if facts.source.of(node.func) != "isinstance" or len(node.args) != 2:
+        return False
+    kinds = facts.fact(node.args[1])
+    return isinstance(kinds, ConstFact) and kinds.value in (tl.tensor_descriptor, tensor_descriptor_base)
 
 
 def _member_of_language(value: Any) -> tuple[str, str] | None:

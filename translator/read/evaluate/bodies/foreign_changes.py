@@ -16,6 +16,7 @@ from typing import Any
 
 from gluonize.read.evaluate.bodies.changes import READING_BUILTINS, READING_METHODS, changes, decorator_name
 from gluonize.read.evaluate.host_objects import UserClass
+from gluonize.read.evaluate.host_values import HostName
 from gluonize.read.files import package as package_files
 from gluonize.read.files.modules import find_module, module_of_path, parse_file
 from gluonize.read.names.effects import CONTAINERS
@@ -30,7 +31,7 @@ _MAX_FILES = 400
 # Functions of Triton that keep what they are given as it is, and builtins that only go through the items of it.
 _KEEPING = frozenset(f"triton.{name}" for name in ("autotune", "heuristics", "jit", "Config", "runtime.Config"))
 _ITERATING = frozenset("dict enumerate filter iter list map reversed set zip".split())
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), core.dtype)
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), core.dtype, HostName)
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,8 @@ def changes_of_imported(tree: ast.Module, package: str) -> dict[str, tuple[Chang
         return [".".join([base, *parts]) for base in found]
 
     def add(kind: str, node: ast.AST, target: ast.AST, more: str = "") -> None:
+        if kind == "escape" and isinstance(target, ast.Subscript):
+            kind = "items"
         for name in dotted(target):
             change = Change(kind, getattr(node, "lineno", 0), getattr(node, "col_offset", 0) + 1)
             out.setdefault(name + more, {})[change] = None

@@ -11,7 +11,8 @@ class BoundValue:
     """What a launch shows of one argument. kind: its type as signatures have it, `constexpr`, `*` for a pointer to elements of a type
     that is not known, "" where nothing is known; value: of a constexpr, in the form of launch specs. divisible: whether it is a
     multiple of 16, None where that is not known; number: the number that is passed. text: the expression at the launch. is_constexpr: the
-    parameter is a `tl.constexpr`."""
+    parameter is a `tl.constexpr`; described: whether a tensor is given by a descriptor, None where that is not known.
+    """
 
     kind: str = ""
     value: Any = None
@@ -19,6 +20,7 @@ class BoundValue:
     number: int | float | None = None
     text: str = ""
     is_constexpr: bool = False
+    described: bool | None = None
 
     def agreed(self, other: BoundValue) -> BoundValue:
         """What both say."""
@@ -26,7 +28,8 @@ class BoundValue:
             return self
         if "constexpr" in (self.kind, other.kind) or self.kind != other.kind:
             both = self.kind.startswith("*") and other.kind.startswith("*")
-            return BoundValue("*" if both else "", text=self.text, is_constexpr=self.is_constexpr)
+            described = self.described if self.described == other.described else None
+            return BoundValue("*" if both else "", text=self.text, is_constexpr=self.is_constexpr, described=described)
         divisible = self.divisible if self.divisible == other.divisible else None
         number = self.number if self.number == other.number else None
         return replace(self, divisible=divisible, number=number)

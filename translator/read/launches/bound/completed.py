@@ -54,6 +54,13 @@ def _completed(binding: LaunchBinding, config: BoundConfig, base: LaunchSpec) ->
         was = base.signature.get(name, "constexpr")
         if name in config.constexprs:
             value = BoundValue("constexpr", config.constexprs[name], is_constexpr=True)
+        if value.described is not None and was != "constexpr" and value.described != (descriptor_type(was) is not None):
+            # Nothing of a descriptor's element or tile has a place in the type of a pointer, or the other way round.
+            known = descriptor_type(was)
+            signature[name] = "*fp32" if known is None else f"*{known.dtype}"
+            attrs[name] = "DS"
+            differs.append((name, f"{name} is a {'descriptor' if value.described else 'tensor'} there"))
+            continue
         if not value.kind or value.kind == "*" and isinstance(was, str) and was.startswith(("*", "tensordesc")):
             unknown.append(name)
             continue

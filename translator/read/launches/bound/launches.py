@@ -19,8 +19,9 @@ from gluonize.read.evaluate.spec_values import encode_value
 from gluonize.read.kernels.load import load_kernel
 from gluonize.read.launches.bound.binding import BoundConfig, BoundValue, LaunchBinding
 from gluonize.read.launches.derive.evidence import Evidence, gather_evidence
+from gluonize.read.launches.derive.host.autograd import is_forward
 from gluonize.read.launches.derive.host.callers import history_of
-from gluonize.read.launches.derive.host.launch_forms import stripped
+from gluonize.read.launches.derive.host.launch_forms import LaunchForms, stripped
 from gluonize.read.launches.derive.host.model import Descriptor, Dtype, Model, as_number, has_model
 from gluonize.read.launches.derive.host.parametrized import ROWS, parametrized
 from gluonize.read.launches.derive.host.run import History, HostRun, HostState
@@ -196,6 +197,8 @@ class _Reader:
         for spread in (*(a for a in call.args if isinstance(a, ast.Starred)), *(k for k in call.keywords if not k.arg)):
             text = f"{'*' if isinstance(spread, ast.Starred) else '**'}{ast.unparse(spread.value)}"
             return self.blank(problem=f"what `{text}` passes is not known", problem_line=spread.value.lineno)
+        if self.evidence.unread and self.is_autotuned and not self.every_config:
+            return self.blank(problem=self.evidence.unread[0], problem_line=self.site.line)
         what = "value" if len(missing) == 1 else "values"
         return self.blank(problem=f"it has no {what} for {', '.join(missing)}", problem_line=self.site.line)
 
@@ -206,9 +209,24 @@ class _Reader:
         around = stripped(self.site.call)
         return not around or "autotune" in above[around:]
 
+    @functools.cached_property
+    def every_config(self) -> tuple[triton.Config, ...]:
+        """The configurations that the launch goes through: those of the decorators, else of the names that it may launch."""
+        evidence, call = self.evidence, self.site.call
+        if not evidence.tuned:
+            return evidence.every_config if self.is_autotuned else ()
+        launched = call.func.value if isinstance(call, ast.Call) and isinstance(call.func, ast.Subscript) else call
+        assert isinstance(launched, ast.expr)
+        return tuple(
+            config
+            for name, configs in evidence.tuned.items()
+            if LaunchForms((name,), evidence.home.body).is_kernel(launched, self.site.functions)
+            for config in configs
+        )
+
     def told(self) -> set[str]:
         """The arguments that decorators give."""
-        configs = self.evidence.configs if self.is_autotuned else ()
+        configs = self.every_config
         return {*self.evidence.heuristics, *(n for config in configs for n in config.kwargs)}
 
     def binding(self, way: _Way, states: list[HostState]) -> LaunchBinding:
@@ -219,7 +237,7 @@ class _Reader:
             for other in seen[1:]:
                 found = found.agreed(other)
             arguments[name] = found
-        autotuned = self.is_autotuned and bool(self.evidence.configs or self.evidence.unread)
+        autotuned = bool(self.every_config or self.evidence.unread and self.is_autotuned)
         options = {} if autotuned or self.site.spread else dict(DEFAULT_OPTIONS)
         for name, value in states[0].options.items():
             options.pop(name, None)
@@ -232,7 +250,7 @@ class _Reader:
         if told := (*way.parameters, *way.shown):
             shown = ", ".join(f"{n} = {getattr(v, 'dotted', repr(v))}" for n, v in told if not has_model(v))
             caller = f"{caller} with {shown}".strip()
-        every: list[triton.Config | None] = [*(self.evidence.every_config if self.is_autotuned else ())] or [None]
+        every: list[triton.Config | None] = [*self.every_config] or [None]
         configs = tuple(self.config(config, states) for config in every)
         values, grid = _held(arguments, states)
         return self.blank(
@@ -286,7 +304,9 @@ class _Reader:
 
     def value(self, name: str, param: Any, value: Any) -> BoundValue:
         if value is None:
-            return BoundValue("constexpr", None)
+            # A default that nobody is seen to replace; what the kernel accesses under no condition is a tensor all the same.
+            needed = not param.is_constexpr and () in self.evidence.uses.guards.get(name, ())
+            return BoundValue("*") if needed else BoundValue("constexpr", None)
         if param.is_constexpr:
             if isinstance(value, Model):
                 value = value.number if not value.is_tensor else value
@@ -297,7 +317,8 @@ class _Reader:
         if isinstance(value, Descriptor):
             return self.descriptor(value)
         if isinstance(value, Model) and (value.is_tensor or name in self.evidence.uses.pointers):
-            return BoundValue(f"*{value.told}", divisible=True if value.told else None)
+            described = False if value.is_tensor else None
+            return BoundValue(f"*{value.told}", divisible=True if value.told else None, described=described)
         if isinstance(value, Model):
             if value.number is None:
                 return BoundValue("fp32") if value.scalar == "float" else BoundValue()
@@ -316,7 +337,7 @@ class _Reader:
         is_set = any(config.pre_hook is not None for config in self.evidence.every_config)
         if made.owner.told and sizes and all(type(size) is int for size in sizes) and not is_set:
             return BoundValue(DescriptorType(made.owner.told, tuple(sizes)).text)
-        return BoundValue(f"*{made.owner.told}")
+        return BoundValue(f"*{made.owner.told}", described=True)
 
 
 def _held(arguments: dict[str, BoundValue], states: list[HostState]) -> tuple[dict[str, Any], tuple[int, ...]]:
@@ -371,7 +392,7 @@ class _Callers:
     def _calls(self, site: Site) -> Iterator[Site]:
         function = site.functions[0]
         first = next((arg.arg for arg in function.args.args), "")
-        if first == "ctx" and function.name == "forward":
+        if is_forward(site):
             return find_applications(self.evidence.program, site)
         return iter(()) if first in ("self", "cls", "ctx") else find_calls(self.evidence.program, site.outer, function)
 

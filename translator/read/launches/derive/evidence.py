@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import functools
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from gluonize.diagnostics import TranslationError
@@ -16,7 +17,12 @@ from gluonize.read.kernels.listing import list_kernels
 from gluonize.read.kernels.load import LoadedKernel, load_kernel
 from gluonize.read.launches.derive.host.address_terms import Terms, address_terms
 from gluonize.read.launches.derive.host.callers import history_of
-from gluonize.read.launches.derive.host.configs import autotune_configs, covering_configs, heuristics
+from gluonize.read.launches.derive.host.configs import (
+    autotune_configs,
+    configs_by_name,
+    covering_configs,
+    heuristics,
+)
 from gluonize.read.launches.derive.host.history import History
 from gluonize.read.launches.derive.host.sites import Site, find_sites
 from gluonize.read.launches.derive.kernel.documented import documented_types
@@ -31,7 +37,7 @@ from gluonize.triton_api.package import triton
 class Evidence:
     """One kernel: `parameters` by name as Triton has them, its launches in host code, the configurations to translate for, all of its
     configurations and its heuristics, and what it does with each argument. `unread`: what the decorators say that could not be read;
-    `fp8`: the target's type of that size.
+    `fp8`: the target's type of that size; `tuned`: the configurations of kernels that the module makes of this one, by name.
     """
 
     source: str
@@ -50,6 +56,7 @@ class Evidence:
     settings: dict[str, Any]
     unread: tuple[str, ...]
     fp8: str = "fp8e4nv"
+    tuned: Mapping[str, Sequence[triton.Config]] = field(default_factory=dict)
 
     def history(self, site: Site) -> History:
         """What the callers of the function around a launch tell of it."""
@@ -214,6 +221,8 @@ def gather_evidence(
     home = program.import_known(loaded.module)
     flow = trace_origins(loaded)
     every, unread = autotune_configs(loaded, program, home)
+    tuned = configs_by_name(loaded.node.name, program, home) if not every else {}
+    every = every or [config for configs in tuned.values() for config in configs]
     configs = every if all_configs else covering_configs(every, _CONFIGS)
     if len(configs) < len(every):
         unread.append(
@@ -223,7 +232,7 @@ def gather_evidence(
     return Evidence(
         source, name, loaded, program, home, loaded.node, {param.name: param for param in loaded.fn.params},
         tuple(find_sites(program, home, loaded.node)), tuple(configs), tuple(every), heuristics(loaded, program, home), flow,
-        read_uses(flow), settings, tuple(unread), fp8,
+        read_uses(flow), settings, tuple(unread), fp8, tuned,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from gluonize.read.evaluate.host_values import HostName
 from gluonize.read.evaluate.program import Program
+from gluonize.read.launches.derive.host.autograd import is_forward, whole_forward
 from gluonize.read.launches.derive.host.history import History, Passed
 from gluonize.read.launches.derive.host.model import Model, Saved, known_sizes, rests_on_made_up_sizes
 from gluonize.read.launches.derive.host.parametrized import parametrized
@@ -32,7 +33,7 @@ def history_of(program: Program, site: Site, pointers: frozenset[str], levels: i
     first = next((arg.arg for arg in function.args.args), "")
     history = _of_forward(program, site, pointers, levels) if function.name == "backward" else History()
     calls: Iterator[Site] = iter(())
-    if first == "ctx" and function.name == "forward":
+    if is_forward(site):
         calls = find_applications(program, site)
     elif first not in ("self", "cls", "ctx"):
         calls = find_calls(program, site.outer, function)
@@ -124,6 +125,7 @@ def _of_forward(program: Program, site: Site, pointers: frozenset[str], levels: 
     forward = method_beside(site, "forward")
     if forward is None or not forward.body:
         return History()
+    defined, forward = forward, whole_forward(forward, method_beside(site, "setup_context"))
     saves = [
         node.args
         for node in ast.walk(forward)
@@ -138,7 +140,7 @@ def _of_forward(program: Program, site: Site, pointers: frozenset[str], levels: 
     end = Site(
         forward.body[-1], site.path, (forward,), site.scopes[:1], site.outer, forward.body, tuple(given), given
     )  # fmt: skip
-    before = history_of(program, end, pointers, levels)
+    before = history_of(program, replace(end, functions=(defined,)), pointers, levels)
 
     def kept(state: HostState | None) -> History:
         if state is None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import Any
 
 from gluonize.read.evaluate.program import Program
+from gluonize.read.kernels.decorators import decorator_of
 from gluonize.read.kernels.load import LoadedKernel
 from gluonize.read.launches.derive.host.heuristics import heuristic_tables
 from gluonize.read.names.scope import Scope
@@ -27,20 +29,49 @@ def autotune_configs(loaded: LoadedKernel, program: Program, home: Scope) -> tup
             keyword = keyword or decorator.node.args[:1]
         if not keyword:
             continue
-        try:
-            value = program.evaluate(keyword[0], home)
-            items = program.evaluator.iterate(value, home.place(keyword[0]))
-        except NoValue as error:
-            problems.append(f"the autotune configs at line {decorator.line} cannot be read statically ({error.reason})")
-            continue
-        distinct: dict[str, triton.Config] = {}
-        for config in items:
-            if isinstance(config, triton.Config):
-                key = repr((sorted(config.kwargs.items(), key=str), config.num_warps, config.num_stages))
-                distinct.setdefault(key, config)
-        if distinct:
-            return list(distinct.values()), problems
+        found, problem = _configs_of(keyword[0], decorator.line, program, home)
+        problems += [problem] if problem else []
+        if found:
+            return found, problems
     return [], problems
+
+
+def configs_by_name(name: str, program: Program, home: Scope) -> dict[str, list[triton.Config]]:
+    """The configurations of kernels that the module makes of this one, `tuned = triton.autotune(configs=..., key=...)(kernel)`, by the
+    names that they have; none of one whose configurations cannot be read."""
+    out: dict[str, list[triton.Config]] = {}
+    for node in home.body:
+        call = node.value if isinstance(node, ast.Assign) else None
+        made = call.func if isinstance(call, ast.Call) and isinstance(call.func, ast.Call) else None
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if not isinstance(call, ast.Call) or made is None or not isinstance(target, ast.Name):
+            continue
+        of_kernel = call.args and isinstance(call.args[0], ast.Name) and call.args[0].id == name
+        if of_kernel and decorator_of(made, home).kind == "autotune":
+            given = [k.value for k in made.keywords if k.arg == "configs"] or made.args[:1]
+            out[target.id] = _configs_of(given[0], made.lineno, program, home)[0] if given else []
+    return {made_as: configs for made_as, configs in out.items() if configs}
+
+
+def _configs_of(node: ast.expr, line: int, program: Program, home: Scope) -> tuple[list[triton.Config], str]:
+    """The distinct configurations that an expression gives, those of both branches where it is not known which one is taken, and why
+    they cannot be read."""
+    try:
+        items = program.evaluator.iterate(program.evaluate(node, home), home.place(node))
+    except NoValue as error:
+        if isinstance(node, ast.IfExp):
+            (some, problem), (others, other) = [_configs_of(n, line, program, home) for n in (node.body, node.orelse)]
+            return _distinct([*some, *others]), problem or other
+        return [], f"the autotune configs at line {line} cannot be read statically ({error.reason})"
+    return _distinct(items), ""
+
+
+def _distinct(items: Iterable[Any]) -> list[triton.Config]:
+    out: dict[str, triton.Config] = {}  # by what tells them apart
+    for config in items:
+        if isinstance(config, triton.Config):
+            out.setdefault(repr((sorted(config.kwargs.items(), key=str), config.num_warps, config.num_stages)), config)
+    return list(out.values())
 
 
 def heuristics(loaded: LoadedKernel, program: Program, home: Scope) -> dict[str, Any]:

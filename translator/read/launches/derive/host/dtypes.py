@@ -46,7 +46,7 @@ def allowed_types(values: Iterable[Any]) -> list[str]:
     """The element types that dtypes, also in tuples, are."""
     out: list[str] = []
     for value in values:
-        if isinstance(value, (tuple, list)):
+        if isinstance(value, (tuple, list, dict, set, frozenset)):
             out += allowed_types(value)
         elif is_torch_dtype(value) and (kind := _name(value)) in TRITON_TYPE.values():
             out.append(kind)
@@ -56,6 +56,15 @@ def allowed_types(values: Iterable[Any]) -> list[str]:
 def chosen_type(allowed: list[str]) -> str:
     """One of the types that a condition allows; "" where it allows none."""
     return next((kind for kind in _USUAL if kind in allowed), allowed[0] if allowed else "")
+
+
+def looked_up(table: dict, index: Dtype) -> Any:
+    """`TABLE[x.dtype]`: where nothing shows the type of `x`, it is one that the table has. Raises: LookupError."""
+    tensor = index.owner.root()
+    keys = {_name(key): key for key in table if is_torch_dtype(key)}
+    if not tensor.element and len(keys) == len(table) and (kind := chosen_type(list(keys))):
+        tensor.element, tensor.why, tensor.confidence = kind, "a table of types is asked for it", "use"
+    return table[keys[tensor.element]]
 
 
 def denied(test: ast.expr) -> ast.expr | None:

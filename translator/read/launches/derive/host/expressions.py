@@ -10,7 +10,7 @@ from gluonize.read.evaluate.host_objects import UserFunction
 from gluonize.read.evaluate.host_values import HostName
 from gluonize.read.evaluate.program import Program
 from gluonize.read.launches.derive.host.calls import call_method, call_torch, described, describes
-from gluonize.read.launches.derive.host.dtypes import is_torch_dtype, same_dtype
+from gluonize.read.launches.derive.host.dtypes import is_torch_dtype, looked_up, same_dtype
 from gluonize.read.launches.derive.host.model import (
     Descriptor,
     Dtype,
@@ -248,10 +248,10 @@ class HostExpressions:
             return sizes if count is not None or start is None else sizes[-1:]
         if isinstance(owner, Model):
             return owner.same(owner.name) if owner.is_tensor else Model(name)
-        if isinstance(owner, dict) and isinstance(index, Dtype):
-            index = index.known or index
         if isinstance(owner, (dict, list, tuple)):
             try:
+                if isinstance(owner, dict) and isinstance(index, Dtype):
+                    return looked_up(owner, index)
                 return owner[index] if index is not None or isinstance(owner, dict) else list(owner)
             except (LookupError, TypeError):
                 return Model(name)

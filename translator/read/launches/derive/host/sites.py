@@ -114,9 +114,10 @@ def find_applications(program: Program, site: Site) -> Iterator[Site]:
         return
     names = _names_of_apply(site.outer, owner.name)
     applies = functools.partial(_applied, owner=owner.name, names=names)
-    yield from _sites_in(site.outer, site.functions[0], applies, skipped=1)
+    skipped = 0 if method_beside(site, "setup_context") is not None else 1  # `ctx`
+    yield from _sites_in(site.outer, site.functions[0], applies, skipped=skipped)
     for module in _others(program, site.outer, (f"{owner.name}.apply", *names), ("(",)):
-        yield from _sites_in(module, site.functions[0], applies, skipped=1)
+        yield from _sites_in(module, site.functions[0], applies, skipped=skipped)
 
 
 def _names_of_apply(module: Scope, owner: str) -> tuple[str, ...]:

@@ -67,6 +67,7 @@ def _joined(parts: list[Use]) -> Use:
     for part in parts:
         out.kinds.update(part.kinds)
         out.numbers += part.numbers
+        out.reach += part.reach
     return out
 
 
@@ -75,6 +76,8 @@ def _integer(name: str, loads: Use, stores: Counter) -> Element | None:
     if loads.any("offset", "bound", "integer", "tile") and not loads.any("float", "dot", "float-other"):
         return Element(_index_width(loads), "its values are used as indices", "use")
     if loads.any("bits", "shift") and not loads.any("float", "dot", "float-other"):
+        if loads.any("shift") and loads.any("bits") and all(bits is not None and bits <= 8 for bits in loads.reach):
+            return Element("u8", "its values are taken apart by shifts and masks within 8 bits", "use")
         return Element("i32", "its values take part in bit operations", "use")
     if loads.any("cast:int32", "cast:int64", "cast:int16") and not floating:
         return Element(_index_width(loads), "its values are converted to integers", "use")
@@ -83,6 +86,8 @@ def _integer(name: str, loads: Use, stores: Counter) -> Element | None:
     widths = [kind for word, kind in _STORED.items() if stores[f"to:{word}"]]
     if widths:
         return Element(widths[0], "what is stored is converted to it", "use")
+    if stores["bits"] and stores["byte"] == stores["bits"] and not loads.any("float", "dot"):
+        return Element("u8", "what is stored is put together by shifts within 8 bits", "use")
     if stores["bits"] and not loads.any("float", "dot"):
         return Element("i32", "what is stored is made by shifts", "use")
     if is_index(name) and not floating and not stores["cast"]:

@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 from gluonize.read.launches.derive.kernel.origins import INDEX, Flow, JitSource, Origins, expressions
 from gluonize.read.launches.sites.pointers import ADDRESS_CALLS, DESCRIPTOR_METHODS, POINTER_MAKERS
@@ -31,7 +31,8 @@ class Use:
 
     `kinds` counts: offset, stride, bound, tile, integer, bits, shift, condition, float, dot, dtype, called, is-none, tested,
     static, scale and format:TEXT (of a scaled product), with-loads (added to or multiplied with what is loaded), cast:TYPE (`to(...)` of the plain value), stored:NAME (copied to that pointer).
-    `texts` and `numbers` are what it is compared with, `equal` the integers that it may be equal to, `options` the texts that Triton takes where it is passed on.
+    `texts` and `numbers` are what it is compared with, `equal` the integers that it may be equal to, `options` the texts that Triton takes where it is passed on,
+    `reach` how many bits each operation on bits reaches: one more than it shifts by, the length of a mask; None of what is no constant.
     """
 
     kinds: Counter = field(default_factory=Counter)
@@ -39,6 +40,7 @@ class Use:
     numbers: list[Any] = field(default_factory=list)
     options: list[str] = field(default_factory=list)
     equal: list[int] = field(default_factory=list)
+    reach: list[int | None] = field(default_factory=list)
 
     def any(self, *kinds: str) -> bool:
         return any(self.kinds[kind] for kind in kinds)
@@ -113,12 +115,12 @@ class _Reader:
             method(function, node, guards)
 
     def _AugAssign(self, function: JitSource, node: ast.AugAssign, guards: Guards) -> None:
-        self.operation(node.op, node.target, node.value)
+        self.operation(function, node.op, node.target, node.value)
 
     def _BinOp(self, function: JitSource, node: ast.BinOp, guards: Guards) -> None:
-        self.operation(node.op, node.left, node.right)
+        self.operation(function, node.op, node.left, node.right)
 
-    def operation(self, op: ast.operator, left: ast.expr, right: ast.expr) -> None:
+    def operation(self, function: JitSource, op: ast.operator, left: ast.expr, right: ast.expr) -> None:
         a, b = self.flow.of(left), self.flow.of(right)
         if isinstance(op, (ast.Add, ast.Sub)):
             for side, other, node in ((a, b, right), (b, a, left)):
@@ -131,6 +133,10 @@ class _Reader:
             kind = "shift" if isinstance(op, (ast.LShift, ast.RShift)) else "bits"
             truths = any(isinstance(side, (ast.Compare, ast.BoolOp)) for side in (left, right))
             self.mark(a.origins | b.origins, "condition" if kind == "bits" and truths else kind)
+            for side, number in ((a, right), (b, left)) if isinstance(op, ast.BitAnd) else ((a, right),):
+                if kind == "shift" or isinstance(op, ast.BitAnd):
+                    for use in self.used(side.origins):
+                        use.reach.append(_reach(self.constants(function, number), kind))
         elif isinstance(op, ast.Div):
             self.mark(a.origins, "float")
         for side, other in ((a, b), (b, a)):
@@ -321,8 +327,11 @@ class _Reader:
         self.mark(self.origins(value), f"stored:{base}")
         if any(origin.loaded and not origin.plain for origin in self.origins(value)):
             found["computed"] += 1
-        if any(_is_packing(node) for meant in _meant(function, value) for node in ast.walk(meant)):
+        packed = [node for meant in _meant(function, value) for node in ast.walk(meant) if _is_packing(node)]
+        if packed:
             found["bits"] += 1
+            reach = [_reach(self.constants(function, node.right), "shift") for node in packed]
+            found["byte"] += all(bits is not None and bits <= 8 for bits in reach)
         if isinstance(value, ast.Constant):
             found["float" if isinstance(value.value, float) else "constant"] += 1
         elif isinstance(value, ast.Compare):
@@ -351,7 +360,14 @@ def _meant(function: JitSource, value: ast.expr) -> list[ast.expr]:
     return [a.value for a in assigned if any(isinstance(t, ast.Name) and t.id == value.id for t in a.targets)]
 
 
-def _is_packing(node: ast.AST) -> bool:
+def _reach(numbers: list[Any], kind: str) -> int | None:
+    """How many bits an operation with one of these constants reaches: of a shift one more than it shifts by, of a mask its length."""
+    if len(numbers) != 1 or type(numbers[0]) is not int or numbers[0] < 0:
+        return None
+    return numbers[0] + 1 if kind == "shift" else numbers[0].bit_length()
+
+
+def _is_packing(node: ast.AST) -> TypeGuard[ast.BinOp]:
     """Whether an expression shifts values, which only integers are."""
     return isinstance(node, ast.BinOp) and isinstance(node.op, (ast.LShift, ast.RShift))
 
