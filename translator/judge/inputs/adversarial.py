@@ -211,7 +211,8 @@ def alternatives(inputs: Inputs, made_up: Set[str] = frozenset()) -> Iterator[In
     extents of the other tensors.
     """
     integers = [t for t in inputs.tensors() if held(t.element).kind == "i" and t.data.size > 1]
-    chosen = [t for t in integers if t.name in made_up or (t.data == t.data[0]).all()]
+    small = sum(t.items for t in inputs.tensors()) <= LARGEST
+    chosen = [t for t in integers if small and t.name in made_up or (t.data == t.data[0]).all()]
     limits = {extent for t in inputs.tensors() for extent in t.shape if extent > 1}
     for limit in sorted(limits, reverse=True)[:6] if chosen else ():
         yield Inputs(with_tensors(inputs, {id(t): _walk(t, limit) for t in chosen}).arguments, inputs.variant)

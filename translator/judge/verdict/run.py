@@ -10,6 +10,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from gluonize.judge.inputs.adversarial import address_arguments, adversarial, alternatives, grown
 from gluonize.judge.inputs.descriptor_sizes import with_smaller_descriptors
@@ -91,18 +92,23 @@ def validate_pair(
 def _with_made_up_values(source: Module, translated: Module, spec: LaunchSpec, of_pair, with_variants, most, *rest):
     """The result for the first made-up launch that the source can run. Raises: NotRunnable where there is none."""
     reason = "some of its arguments are neither pointers nor numbers"
+    left: bool | None = None  # whether the source left the tensors of the launch before, which larger ones may help
+    before: dict[str, Any] = {}
     for guess in guesses(spec, source.text, strides_by_use(source)):
+        numbers = {name: value for name, value in guess.values.items() if not isinstance(value, dict)}
+        if left is False and numbers == before:
+            continue
         indices = frozenset(_integers(guess) - _integers(spec))
         validation = _Validation(Pair(source, translated, guess, *of_pair), *rest, indices)
         result = validation.result(None, with_variants, most)
         if result.status != "not_runnable":
             result = replace(result, notes=tuple(_without_made_up_races(validation, result.notes)))
             made_up = {n: value for n, value in guess.values.items() if spec.values.get(n) != value}
-            numbers = {name: value for name, value in made_up.items() if not isinstance(value, dict)}
+            numbers = {name: value for name, value in numbers.items() if name in made_up}
             what = "some values" if len(made_up) < len(guess.values) else "no values"
             note = f"the launch has {what}: {'other ' if len(made_up) < len(guess.values) else ''}sizes and tensors were made up"
             return replace(result, notes=(note, *result.notes), made_up=numbers)
-        reason = result.reason
+        reason, left, before = result.reason, validation.left_tensors, numbers
     raise NotRunnable("launch", f"the launch spec has no values, and made-up ones are of no use: {reason}")
 
 
@@ -134,6 +140,7 @@ class _Validation:
     ):
         self.pair, self.spec, self.refusal, self.defaults = pair, pair.spec, refusal, defaults or {}
         self.made_up = made_up
+        self.left_tensors = False  # whether the source did, in the launch as given
         self.ran: list[str] = []
         self.passed_over: dict[str, str] = {}  # variants that say nothing about the translation, each with the reason
         self.judged = Ran()  # what of the source ran on inputs on which both sides agree
@@ -248,7 +255,8 @@ class _Validation:
                 result, status="not_runnable", reason="the source writes nothing that could be compared", op="launch"
             )
         except SourceFault as fault:
-            if fault.finding.kind == "out-of-bounds" and self.pair.source.target:
+            self.left_tensors = fault.finding.kind == "out-of-bounds"
+            if self.left_tensors and self.pair.source.target:
                 bigger = self._with_room(inputs, fault)
                 if bigger is not None:
                     return bigger
