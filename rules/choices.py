@@ -215,6 +215,16 @@ CHOICES = (
         word="early-loads",
     ),
     Choice(
+        "tile-stores",
+        "where the compiler may put what it makes of tiles that go through registers, on their way to LDS",
+        {
+            "anywhere": "between any instructions of the loop",
+            "fenced": "at the end of the loop, behind a scheduling barrier: nothing waits for a tile before that",
+        },
+        (Default("anywhere", "between matrix instructions it costs nothing, where nothing waits for the tile"),),
+        word="fenced-stores",
+    ),
+    Choice(
         "refill",
         "when groups of warps which alternate fill the slots of an accumulator's operands in slices again",
         {

@@ -17,11 +17,11 @@ from gluonize.read.spec.launch import read_launches
 ROOT = Path(gluonize.__file__).parent
 FIXTURES = ROOT.parent / "fixtures"
 # What is written because offsets fit, are not negative, or tiles past the end do no harm.
-RESTING = re.compile(r"buffer_(?:load|store|atomic)|\.async_(?:load|store|gather|scatter)\(|buffer_load_to_shared")
+RESTING = re.compile(r"buffer_(?:load|store|atomic)|\.async_(?:load|store|gather|scatter)\b|buffer_load_to_shared")
 BACK = ("write", "loops", "decide", "output")
 # Functions that only write the text: who calls them has written down what it rests on.
 TEXT = {
-    "loops/loop/loop.py:tile_copies": "loops/copies/producer.py:_text",
+    "loops/loop/loop.py:tile_copies": "loops/copies/producer.py:_code",
     "write/accesses/accesses.py:_buffer_atomic": "",
     "write/descriptors/tile_functions.py:_memory_statement": "write/descriptors/descriptors.py:_access",
     "write/descriptors/tdm.py:load_text": "write/descriptors/descriptors.py:_access",
@@ -35,7 +35,7 @@ READS_ONLY = {
     "write/accesses/accesses.py:emit_atomic",
     "decide/readback/traced_launch.py:trace_launch",
 }
-RECORDS = {"reaches", "check_offsets", "obligations", "assumed", "starts_at"}
+RECORDS = {"reaches", "rest_on_storage", "check_offsets", "obligations", "assumed", "starts_at"}
 
 
 def functions() -> dict[str, ast.FunctionDef]:

@@ -48,9 +48,9 @@ def test_registers_are_too_few_on_rdna(tmp_path):
     assert "p_base" not in gathered(tmp_path, body, target="gfx1100")
 
 
-def test_offsets_of_a_plain_access_are_narrow_before_they_are_added(tmp_path):
+def test_what_the_lanes_of_a_plain_access_share_goes_into_its_base(tmp_path):
     text = gathered(tmp_path, LOAD.replace("p,", "x_ptr + rows[:, None] * 64 + c[None, :],"))
-    assert "(start * 64).to(gl.int32)" in text and "rows[:, None] *" not in text
+    assert "buffer_load(x_ptr + start * 64," in text and "rows[:, None] *" not in text
 
 
 def test_what_is_added_to_the_rows_may_not_change_before_the_use(tmp_path):

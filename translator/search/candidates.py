@@ -122,6 +122,11 @@ ROWS = (
     ),
     CandidateRow(choices_of(load_order="before-reads"), _stores, "loads land sooner, where registers are left"),
     CandidateRow(
+        choices_of(tile_stores="fenced"),
+        _stores,
+        "no tile is waited for in the middle of an iteration; fewer registers are live, so that another wave may fit",
+    ),
+    CandidateRow(
         choices_of(maxima="unscaled"),
         _always,
         "what is left of a scaling that was done before a maximum is part of the subtraction behind it",

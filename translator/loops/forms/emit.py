@@ -223,7 +223,7 @@ def emit_around(site: LoopSite, loops: FunctionLoops, loop: PipelinedLoop, s: as
         loop.round.before = (*loop.round.before, *waits(site.emit, site.record, loop)[1:], *loop.round.prefetched.first)
     first_lines = [*_block(gap, outer), *lines(loop.round.before, outer), ""]
     site.edits.append((before, before, code_of(*(code_of(line, "\n") for line in first_lines))))
-    loop.round.end = tuple(_tail(site.emit, site.convert, site.names, loop))
+    loop.round.end = tuple(_tail(site.emit, site.convert, site.names, site.decided.choices, loop))
     loop.round.after = tuple(_after(site, loops, loop))
 
 
@@ -320,9 +320,11 @@ def _free_slot(facts: FunctionFacts, record: Record, choices: Choices, loop: Pip
     return Previous(Number(loop.slot), loop.depth, "" if loop.mixed else added(facts, record, PREVIOUS_SLOT))
 
 
-def _tail(emit: Emit, convert: Convert, names: LayoutNames, loop: PipelinedLoop) -> list[Node]:
-    made = counts.where_fetched(emit, loop, stores(convert, names, loop.rings, loop.store_slot, loop.fetched))
-    return [*made, *([line(f"{loop.counter} += 1")] if loop.counter else [])]
+def _tail(emit: Emit, convert: Convert, names: LayoutNames, choices: Choices, loop: PipelinedLoop) -> list[Node]:
+    made = stores(convert, names, loop.rings, loop.store_slot, loop.fetched)
+    if made and not loop.stages and choices.asks("tile-stores", "fenced"):
+        made.insert(0, line("gl.amd.hint.sched_barrier()"))
+    return [*counts.where_fetched(emit, loop, made), *([line(f"{loop.counter} += 1")] if loop.counter else [])]
 
 
 def _index_used(facts: FunctionFacts, loop: PipelinedLoop) -> bool:
