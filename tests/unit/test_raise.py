@@ -553,3 +553,14 @@ def test_buffer_accesses_keep_their_cache_policy():
     )
     assert any('buffer_load(p, r, cache=".ca")' in line for line in lines)
     assert any(line.endswith('p, r, cache=".cs")') for line in lines)
+
+
+@pytest.mark.parametrize("stays", [True, False])
+def test_functions_stay_functions_where_the_module_says_so(stays):
+    function = f"  tt.func private @twice(%x: i32) -> i32 attributes {{noinline = {str(stays).lower()}}} {{"
+    body = ["    %y = arith.addi %x, %x : i32", "    tt.return %y : i32", "  }"]
+    call = module_of(
+        "%t = tt.call @twice(%n) : (i32) -> i32", "%c = arith.cmpi slt, %t, %n : i32", "llvm.intr.assume %c : i1"
+    )
+    text = raise_module(call.rstrip().removesuffix("}") + "\n".join([function, *body, "}"]) + "\n").text
+    assert ("@gluon.jit(noinline=True)\ndef twice(x):" in text) == stays and "gl.assume(twice(n) < n)" in text

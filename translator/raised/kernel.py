@@ -78,7 +78,7 @@ def raise_module(text: str, *, name: str = "", options: dict | None = None) -> R
             shared.functions[called] = Writer(shared, None, HANDLERS).fresh(called.rpartition(".")[2])
             shared.taken.add(shared.functions[called])
     functions = [
-        _function(shared, function, "@gluon.jit(noinline=True)", shared.functions[called])
+        _function(shared, function, f"@gluon.jit{'(noinline=True)' * function.stays}", shared.functions[called])
         for called, function in module.functions.items()
         if called != module.entry.name and function.region.blocks
     ]

@@ -21,12 +21,15 @@ _ELEMENT = re.compile(r"\b(?:\d+x)*(bf16|[fi]\d+\w*)\b")
 
 @dataclass(frozen=True, eq=False)
 class Function:
+    """stays: whether it may not be written in the place of its calls."""
+
     name: str
     arguments: tuple[tuple[str, Type], ...]
     argument_attributes: tuple[Attribute, ...]
     argument_names: tuple[str, ...]
     region: Region
     place: Place = UNKNOWN
+    stays: bool = False
 
     def walk(self, inner_first: bool = False) -> Iterator[Op]:
         """All operations as they are printed; `inner_first`: those of regions before the one that has the regions."""

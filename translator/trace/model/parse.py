@@ -105,7 +105,8 @@ class _Reader:
         region, tail = self.region("")
         place = self.locations.resolve(strip_locations(tail)[1]) if tail else UNKNOWN
         names = tuple(named.get(a, a[1:]) for a, _ in arguments)
-        return Function(name, tuple(arguments), tuple(attributes), names, region, place)
+        stays = "noinline = true" in line[end:]
+        return Function(name, tuple(arguments), tuple(attributes), names, region, place, stays)
 
     def region(self, head: str) -> tuple[Region, str]:
         """Operations up to the closing brace; -> the region and the rest of the closing line."""
