@@ -51,6 +51,7 @@ class Ruled:
 class _Loop:
     """The one loop of a kernel, which adds up one product. sums, operands: registers of a lane; operands: of either one; rows: how far
     the part of a wave reaches along M and N; slot: bytes of a tile of each load; loaded: registers of what waits to be stored there.
+    scaled: whether operands have scales.
     """
 
     plan: PipelinePlan
@@ -59,6 +60,7 @@ class _Loop:
     rows: tuple[int, int]
     slot: int
     loaded: int
+    scaled: bool
 
 
 def ruled(facts: FunctionFacts, decided: Decided) -> Iterator[Ruled]:
@@ -96,7 +98,10 @@ def ruled(facts: FunctionFacts, decided: Decided) -> Iterator[Ruled]:
         sliced = {"accumulator_slices": parts} if parts != "1x1" else {}
         refill = {"refill": "after-read"} if slots == 2 else {}
         chosen = decided.choices.replacing(**depth, warp_groups="alternating", **sliced, **refill)
-        yield Ruled(chosen, f"{under_way}, and the two waves of a SIMD take turns")
+        turns = f"{under_way}, and the two waves of a SIMD take turns"
+        if loop.scaled:  # no scales are put together from bytes between the matrix instructions
+            yield Ruled(chosen.replacing(scale_reads="words"), turns)
+        yield Ruled(chosen, turns)
     # A wave whose own copies wait in the queue of memory does nothing else meanwhile, however far ahead they are.
     if deeper and target.supports_tdm:
         yield Ruled(decided.choices.replacing(**depth), under_way)
@@ -143,7 +148,7 @@ def _loop(facts: FunctionFacts, decided: Decided) -> _Loop | None:
     )
     alone = _alone(facts, sums + sum(operands), slot * plan.schedule.buffers)
     loaded = tiles // (4 * facts.kernel.num_warps * lanes) if any(stored) else 0
-    return _Loop(plan, sums, operands, rows, slot, loaded) if alone else None
+    return _Loop(plan, sums, operands, rows, slot, loaded, scaled) if alone else None
 
 
 def _crowded(facts: FunctionFacts) -> bool:
