@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from test_cycles_estimate import LOOP, assembly
@@ -12,6 +13,8 @@ from test_cycles_estimate import LOOP, assembly
 from gluonize.judge.cycles.analysis import analyze
 from gluonize.judge.cycles.clocks import clocks_of
 from gluonize.product.cli.edge import run
+from gluonize.product.cli.translate.result_lines import speed_of
+from gluonize.product.project.translate.report import CheckedLaunch
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 PRODUCT = "v_mfma_f32_16x16x32_f16 v[8:11], v[4:7], v[4:7], v[8:11]\n"
@@ -50,3 +53,30 @@ def test_the_gate_decides_the_exit_status(gate: str, status: int, tmp_path: Path
     assert 0.01 < found["parity"]["clocks"] < 100
     first = capfd.readouterr().out.splitlines()[0]
     assert "the predicted clocks of Triton in the hottest loop" in first
+
+
+def test_clocks_decide_what_of_a_loop_is_worse():
+    plain = walked(LOOP)
+    slow = clocks_of(walked(LOOP.replace(PRODUCT, PRODUCT + "v_exp_f32 v9, v10\n" * 20)), plain)
+    found = {"barriers": ["hottest loop has 4 barriers per tile, Triton's 3"], "spills": ["spills 3 VGPRs, Triton 0"]}
+    parity = mock.Mock(**{"worse.return_value": found, "as_json.return_value": {"ratios": {}}})
+    launch = CheckedLaunch(mock.Mock(), "translated", parity=parity)
+    assert launch.worse == (*found["barriers"], *found["spills"]) and launch.parity_json() == {"ratios": {}}
+    assert replace(launch, clocks=clocks_of(plain, plain)).worse == ("spills 3 VGPRs, Triton 0",)
+    assert replace(launch, clocks=slow).worse == (slow.above(1.05), *found["barriers"], *found["spills"])
+    assert replace(launch, clocks=slow).parity_json() == {"ratios": {}, "clocks": round(slow.ratio, 4)}
+    assert speed_of([replace(launch, clocks=slow), replace(launch, clocks=clocks_of(plain, plain))]).startswith(
+        "1.00x to "
+    )
+    assert replace(launch, parity=None).worse == () and replace(launch, parity=None).parity_json() is None
+
+
+@pytest.mark.compile
+def test_translate_says_clocks_first(tmp_path: Path, capfd):
+    matmul = FIXTURES / "matmul"
+    launches = json.loads((matmul / "launches.json").read_text())["launches"]
+    (tmp_path / "l.json").write_text(json.dumps(launches[:1]))
+    words = ["translate", str(matmul / "kernel.py"), "-t", "gfx950", "-l", str(tmp_path / "l.json"), "--no-validate"]
+    assert run([*words, "-o", str(tmp_path / "out.py"), "--json", str(tmp_path / "r.json"), "-j", "1"]) == 0
+    (found,) = json.loads((tmp_path / "r.json").read_text())["results"]
+    assert f"✓ matmul_kernel  translated  {found['parity']['clocks']:.2f}x clocks of Triton" in capfd.readouterr().out

@@ -176,7 +176,13 @@ def _is_there(op: gluon.Op) -> bool:
     """Whether the installed Gluon has an operation that the table has for it; what no module is said to have is not looked for."""
     version = triton_version()
     name = op.name_in(version)
-    if not name or "." in name or op.name in gluon.BUILTIN_NAMES or op.name == gluon.IDENTITY or not set(op.home) & set(gluon.MODULES):
+    if (
+        not name
+        or "." in name
+        or op.name in gluon.BUILTIN_NAMES
+        or op.name == gluon.IDENTITY
+        or not set(op.home) & set(gluon.MODULES)
+    ):
         return True
     for home in set(op.home) & set(gluon.MODULES):
         for family in gluon.FAMILIES:

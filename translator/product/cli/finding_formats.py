@@ -75,6 +75,6 @@ def _of_launch(launch: CheckedLaunch, report: FileReport) -> Iterator[Annotation
     name = f"{launch.outcome.spec.kernel} ({launch.outcome.spec.id})"
     if launch.validation["status"] == "not_runnable":
         yield Annotation("warning", unvalidated(name, launch.validation, file))
-    for regression in launch.parity.regressions() if launch.parity else ():
+    for regression in launch.worse:
         message = f"{name} is worse than Triton's own compile on {report.planned.request.target}: {regression}"
         yield Annotation("note", Diagnostic("worse-than-triton", message, file))

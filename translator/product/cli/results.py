@@ -63,7 +63,7 @@ def result_entries(report: FileReport) -> list[dict]:
                 "kept_loops": [kept.as_json() for kept in checked.outcome.kept_loops],
                 "metrics": checked.gluon.metrics.as_json() if checked.gluon else None,
                 "triton": checked.triton.metrics.as_json() if checked.triton else None,
-                "parity": checked.parity.as_json() if checked.parity else None,
+                "parity": checked.parity_json(),
                 "validation": checked.validation,
                 "host_launches": [
                     launch.as_json() for launch in report.host_launches if launch.kernel == checked.outcome.spec.kernel

@@ -71,13 +71,17 @@ def verdict_of(launches: Sequence[CheckedLaunch]) -> tuple[str, str]:
 
 
 def speed_of(launches: Iterable[CheckedLaunch]) -> str:
-    """`0.91x instructions of Triton`, or from which to which ratio."""
+    """`0.91x clocks of Triton`, predicted for its hottest loop with products, else `0.91x instructions of Triton`; or from which to which
+    ratio."""
+    launches = list(launches)
+    clocks = sorted(x.clocks.ratio for x in launches if x.clocks is not None)
     compared = [x.parity for x in launches if x.parity is not None]
-    ratios = sorted(r for p in compared if (r := ratio(p.translated.mix.insns, p.triton.mix.insns)) is not None)
+    counted = sorted(r for p in compared if (r := ratio(p.translated.mix.insns, p.triton.mix.insns)) is not None)
+    ratios, what = (clocks, "clocks") if clocks else (counted, "instructions")
     if not ratios:
         return ""
     ends = list(dict.fromkeys(f"{value:.2f}x" for value in (ratios[0], ratios[-1])))
-    return f"{' to '.join(ends)} instructions of Triton"
+    return f"{' to '.join(ends)} {what} of Triton"
 
 
 def attention_lines(report: FileReport, one_of_many: bool = False) -> Iterator[str]:
@@ -93,7 +97,7 @@ def attention_lines(report: FileReport, one_of_many: bool = False) -> Iterator[s
     yield from missing_lines(checked.outcome for checked in report.launches)
     worse = {}
     for checked in report.launches:
-        for regression in checked.parity.regressions() if checked.parity is not None else ():
+        for regression in checked.worse:
             worse.setdefault((checked.outcome.spec.kernel, regression), checked.outcome.spec.id)
     for (kernel, regression), launch in list(worse.items())[:_WORSE]:
         yield f"{kernel} is worse than Triton's: {regression} ({launch})"

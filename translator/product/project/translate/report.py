@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gluonize.diagnostics import Diagnostic
+from gluonize.judge.cycles.clocks import GATE, Clocks
 from gluonize.judge.lower.compile import Lowered
 from gluonize.judge.lower.parity import Parity
 from gluonize.product.project.launches.judge import HostLaunch
@@ -15,7 +16,8 @@ from gluonize.request import LaunchOutcome
 
 @dataclass(frozen=True)
 class CheckedLaunch:
-    """One launch after its checks. status, diagnostics: as in the JSON results. validation: {"status": ...}."""
+    """One launch after its checks. status, diagnostics: as in the JSON results. clocks: predicted, where both sides have a loop with
+    products. validation: {"status": ...}."""
 
     outcome: LaunchOutcome
     status: str
@@ -23,7 +25,29 @@ class CheckedLaunch:
     gluon: Lowered | None = None
     triton: Lowered | None = None
     parity: Parity | None = None
+    clocks: Clocks | None = None
     validation: dict = field(default_factory=lambda: {"status": "skipped"}, hash=False)
+
+    @property
+    def worse(self) -> tuple[str, ...]:
+        """One line for each figure in which the translation is worse than Triton's compile. Clocks decide where they are known: a loop that
+        takes no more of them may have more instructions or barriers."""
+        if self.parity is None:
+            return ()
+        every = self.parity.worse()
+        if self.clocks is not None and self.clocks.ratio <= 1:
+            every = {kind: lines for kind, lines in every.items() if kind not in _OF_LOOPS}
+        slower = self.clocks.above(GATE) if self.clocks is not None else ""
+        return tuple(filter(None, (slower, *(line for lines in every.values() for line in lines))))
+
+    def parity_json(self) -> dict | None:
+        """As in the JSON results."""
+        if self.parity is None:
+            return None
+        return self.parity.as_json() | ({"clocks": round(self.clocks.ratio, 4)} if self.clocks else {})
+
+
+_OF_LOOPS = ("instructions", "mma", "barriers")
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from gluonize.diagnostics import Diagnostic, InternalError, TranslationError
 from gluonize.judge.lower.cache_entry import CODE as UNUSABLE_CACHE
 from gluonize.judge.lower.children.worker import WorkerPool
 from gluonize.judge.lower.compile import Lowered
+from gluonize.judge.cycles.clocks import clocks_of
 from gluonize.judge.lower.parity import Parity
 from gluonize.product.project.cache.recorded import Reads
 from gluonize.product.project.cache.results import ContentCache, content_key
@@ -37,6 +38,7 @@ from gluonize.request import CTAS, LaunchOutcome, TranslateRequest, TranslateRes
 _CROSSING = "AMDGPU does not support cross-CTA shared memory transfers"  # of Triton's compiler
 TRANSLATE = "gluonize.translation:translate_kernel"
 LOWER = "gluonize.judge.lower.jobs:lower_file"
+LOWER_AND_WALK = "gluonize.judge.cycles.job:lower_and_walk"
 VALIDATE = "gluonize.judge.verdict:validate_launch"
 _PASSED = ("validated", "skipped")
 log = logging.getLogger("gluonize")
@@ -101,7 +103,7 @@ def checked_report(
     """`_checked`, from the cache when the same text passed the same checks before."""
     request, found = report.planned.request, is_available(VALIDATE)
     key = content_key(
-        "checks", LOWER, VALIDATE, "and proved", found, request.source, request.target, request.import_hosts, without_line(result.text),
+        "checks", LOWER_AND_WALK, VALIDATE, "and proved", found, request.source, request.target, request.import_hosts, without_line(result.text),
         result.outcomes, options.compile, options.parity, options.validate, options.keep_going,
     )  # fmt: skip
     if options.compile and (known := cache.get(key)) is not None:
@@ -279,9 +281,10 @@ def _check(
     if outcome.status != "translated" or not options.compile or planned.request.emit:
         return lambda: checked
     request, spec = planned.request, outcome.spec
-    ours = _submit(pool, LOWER, draft, plain_launch(spec) if is_gluon_launch(spec) else spec, planned, options)
+    job, more = (LOWER_AND_WALK, {"costs_only": True}) if options.parity else (LOWER, {})
+    ours = _submit(pool, job, draft, plain_launch(spec) if is_gluon_launch(spec) else spec, planned, options, **more)
     own = as_launched(spec, request.choices_for(spec.kernel))
-    theirs = _submit(pool, LOWER, request.source, own, planned, options) if options.parity else None
+    theirs = _submit(pool, job, request.source, own, planned, options, **more) if options.parity else None
     return functools.partial(_compared, checked, draft, planned, options, pool, ours, theirs, validating)
 
 
@@ -310,6 +313,7 @@ def _compared(
     if problems:
         return replace(checked, status="failed", diagnostics=problems)
     parity = Parity(spec.id, request.target, gluon.metrics, triton.metrics) if triton else None
+    clocks = clocks_of(gluon.cycles, triton.cycles) if triton else None
     found = {"status": "skipped"}
     if validating is not None:
         try:
@@ -326,7 +330,7 @@ def _compared(
         found = moved(found, draft, planned.output, 0)
         if found.get("status") == "mismatch":
             checked = replace(checked, diagnostics=(*checked.diagnostics, _mismatch(found, planned.output)))
-    return replace(checked, gluon=gluon, triton=triton, parity=parity, validation=found)
+    return replace(checked, gluon=gluon, triton=triton, parity=parity, clocks=clocks, validation=found)
 
 
 def _crossing(problems: tuple[Diagnostic, ...], spec: LaunchSpec, source: str) -> tuple[Diagnostic, ...]:
@@ -341,11 +345,14 @@ def _crossing(problems: tuple[Diagnostic, ...], spec: LaunchSpec, source: str) -
 
 
 def _submit(
-    pool: WorkerPool, function: str, path: str, spec: LaunchSpec, planned: PlannedFile, options: TranslateOptions
-):
+    pool: WorkerPool, function: str, path: str, spec: LaunchSpec, planned: PlannedFile, options: TranslateOptions,
+    **more: bool,
+):  # fmt: skip
     request = planned.request
     what = f"{spec.kernel} of {os.path.basename(path)} on {request.target}"
-    return pool.submit(function, path, spec, request.target, request.search_path, options.import_hosts, what=what)
+    return pool.submit(
+        function, path, spec, request.target, request.search_path, options.import_hosts, what=what, **more
+    )
 
 
 def _result(future) -> tuple[Lowered | None, tuple[Diagnostic, ...]]:
