@@ -24,7 +24,7 @@ SMALL = re.compile(r"eps|tol", re.I)
 ROOM = 288  # elements of a row at least; more than any made-up size of a matrix
 FEW = 8  # matrices of a tensor of more dimensions, and so on outwards: more would be larger than any storage
 SIZES = (144, 208, 272)
-STORAGE = (1 << 18, 1 << 22, 1 << 26)  # elements of each tensor, tried in turn
+STORAGE = (1 << 18, 1 << 22, 1 << 24)  # elements of each tensor, tried in turn
 GRID = (4, 2, 2)
 
 
