@@ -118,6 +118,16 @@ def test_no_way_is_taken_for_one_to_a_loop_that_leads_there_for_no_lanes_alone()
     assert "s_cbranch_execz" not in names and "v_mov_b32" not in names
 
 
+def test_a_mask_that_is_set_on_the_way_does_not_lead_past_every_loop():
+    text = (
+        "s_load_dword s2, s[0:1], 0\ns_cmp_gt_i32 s2, 5\ns_cbranch_scc1 .LBB0_2\n"
+        "s_mov_b64 s[4:5], 0\ns_branch .LBB0_3\n.LBB0_2:\ns_mov_b64 s[4:5], -1\n"
+        f".LBB0_3:\ns_andn2_b64 vcc, exec, s[4:5]\ns_cbranch_vccnz .LBB0_10\n.LBB0_4:\n{LOOP_OF_ONE}.LBB0_10:\ns_endpgm"
+    )
+    names, _ = executed(text)
+    assert ["v_mfma_f32_32x32x8_f16", "s_add_i32", "s_cmp_lt_i32", "s_cbranch_scc1"] in names
+
+
 def test_of_a_copy_and_what_fills_in_for_it_only_the_copy_is_executed():
     """A mask and its complement, as masked copies to LDS have them."""
     names, _ = executed("""

@@ -57,7 +57,9 @@ class Flow:
         self.loops: dict[int, set[int]] = {}
         for header, blocks in self.graph.natural_loops:
             self.loops.setdefault(header, set()).update(blocks)
-        self._preferred: dict[tuple[int, int], int] = {}
+        self.preferences: dict[tuple[int, int], tuple[int, int]] = (
+            {}
+        )  # of branches that nothing decides: the way taken, the other
 
     def block(self, index: int) -> int:
         """The block that an instruction is in."""
@@ -90,14 +92,18 @@ class Flow:
     def preferred(self, branch: int, options: tuple[int, int], inside: _Open | None) -> int:
         """The successor with more loops behind it, then with more work of its own, then the first."""
         key = branch, inside.header if inside else -1
-        if key not in self._preferred:
+        if key not in self.preferences:
             within, stop = (inside.blocks, inside.header) if inside else (None, None)
             first, second = (self.reached(x, within, stop) for x in options)
             scores = []
             for own, other in ((first, second), (second, first)):
                 scores.append((sum(h in own for h in self.loops), sum(map(self._work, own - other))))
-            self._preferred[key] = options[0] if scores[0] >= scores[1] else options[1]
-        return self._preferred[key]
+            self.preferences[key] = options if scores[0] >= scores[1] else options[::-1]
+        return self.preferences[key][0]
+
+    def turn(self, key: tuple[int, int]) -> None:
+        """Take the other way at a branch."""
+        self.preferences[key] = self.preferences[key][::-1]
 
     def _work(self, block: int) -> int:
         return sum(self.program.lines[n].op.startswith(_WORK) for n in self.lines_of(block))
@@ -115,7 +121,21 @@ class Flow:
 
 def follow(flow: Flow, wave: int, lanes: int) -> Path:
     """The way of one wave from the program's entry to its end."""
-    return _Walk(flow, wave, lanes).run()
+    return _walked(flow, wave, lanes).path
+
+
+def _walked(flow: Flow, wave: int, lanes: int) -> "_Walk":
+    """A wave that has gone its way. Where that is past every loop, because a mask that was set on the way says so, branches that nothing
+    decides are taken the other way, one at a time, until a loop is entered."""
+    first = _Walk(flow, wave, lanes)
+    if first.loops or not flow.loops:
+        return first
+    for key in tuple(flow.preferences):
+        flow.turn(key)
+        if (other := _Walk(flow, wave, lanes)).loops:
+            return other
+        flow.turn(key)
+    return first
 
 
 def follow_all(flow: Flow, waves: int, lanes: int) -> list[Path]:
@@ -124,11 +144,10 @@ def follow_all(flow: Flow, waves: int, lanes: int) -> list[Path]:
     Where no value decides a branch of the first wave, its number does not either: the others go the same way, and their
     lanes are taken to be apart in LDS as its are.
     """
-    first = _Walk(flow, 0, lanes)
-    path = first.run()
+    first = _walked(flow, 0, lanes)
     if not first.decided:
-        return [path] * waves
-    return [path, *(follow(flow, wave, lanes) for wave in range(1, waves))]
+        return [first.path] * waves
+    return [first.path, *(follow(flow, wave, lanes) for wave in range(1, waves))]
 
 
 class _Walk:
@@ -144,8 +163,14 @@ class _Walk:
         self.open: list[_Open] = []
         self.closed: set[int] = set()
         self.decided = False
+        self.path = self._run()
 
-    def run(self) -> Path:
+    @property
+    def loops(self) -> bool:
+        """Whether it goes through a loop."""
+        return any(isinstance(item, LoopPath) for item in self.path)
+
+    def _run(self) -> Path:
         at: int | None = 0
         for _ in range(MOST_STEPS):
             if at is None or at >= len(self.lines):
