@@ -17,13 +17,14 @@ from gluonize.write.accesses.addresses import (
     Addressing,
     base_variable,
     is_bare_parameter,
+    is_pointer,
     names_of,
     root_parameter,
     scalar_name,
     wide_scalar,
     wide_term,
 )
-from gluonize.write.accesses.moved_bases import Reach, goes_far, of_variable, reaches
+from gluonize.write.accesses.moved_bases import Reach, goes_far, of_address, of_variable, reaches
 from gluonize.write.accesses.moving_parameters import may_be_negative, split_parameter
 from gluonize.write.accesses.pointers import address_wants, base_text, not_negative, scalar_text, split_texts, term_text
 from gluonize.write.accesses.uniform_parts import address_of, found_with
@@ -63,9 +64,25 @@ def split_scalar(addressing: Addressing, web: Web) -> SplitPointer | None:
     ):
         return None
     wide = any(wide_scalar(facts, t.node) for t in address.scalars)
-    if wide and not may_be_negative(facts, addressing.state_of, addressing.fresh, web):
+    if wide and _serves_any_storage(addressing, web):
         return None  # what the source adds with 64 bits may lie beyond 2 GiB
     return SplitPointer(address.base.id, address.base.id, False, True, wide, address.base)
+
+
+def _serves_any_storage(addressing: Addressing, web: Web) -> bool:
+    """Whether all offsets from a scalar pointer variable reach what is accessed, whatever the storage."""
+    facts = addressing.facts
+    for node in facts.nodes:
+        if not isinstance(node, ast.BinOp) or facts.tensor(node) is None or not is_pointer(facts, node):
+            continue
+        address = address_of(addressing, node)
+        if address is None or address.web is not None or facts.webs.of_use.get(address.base) is not web:
+            continue
+        proof = Signs(facts, REWRITE, exactly=True)
+        fits = all(not_negative(proof, t) for t in address.tensors)
+        if not fits or reaches(facts, proof, of_address(address)) is not Reach.ALL:
+            return False
+    return True
 
 
 def assign_scalar(writing: Writing, addressing: Addressing, s: ast.stmt, state: WebState) -> Assigned:
@@ -197,13 +214,11 @@ def _split(addressing: Addressing, web: Web) -> SplitPointer | None:
     checked = not found.placed and any(o.condition is not None for o in proof.assumed)
     # In a helper, a tensor's own start is there in any case; a base of its own would be one more buffer descriptor. From
     # a tensor's start nothing has to be checked.
-    at_start = bare and (not found.moving or _slim(facts, web) or proof.by_caller or checked) and not found.far
-    reach = (
-        _reaches(facts, addressing.state_of, addressing.fresh, proof, web)
-        if found.fits and not at_start
-        else Reach.SOME
-    )
-    if reach is Reach.ALL or reach is Reach.WITHIN_2GIB and small:
+    at_start = bare and (not found.moving or _slim(facts, web) or proof.by_caller or checked)
+    reach = Reach.SOME
+    if found.fits and (found.far or not at_start):
+        reach = _reaches(facts, addressing.state_of, addressing.fresh, proof, web)
+    if reach is Reach.ALL or reach is Reach.WITHIN_2GIB and small and not at_start:
         single = len(found.aliases) == 1 and not found.moving and len(web.definitions) == 1
         alias = found.aliases.pop() if single else ""
         far = reach is Reach.ALL
