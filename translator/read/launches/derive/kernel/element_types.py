@@ -76,7 +76,7 @@ def _integer(name: str, loads: Use, stores: Counter) -> Element | None:
     if loads.any("offset", "bound", "integer", "tile") and not loads.any("float", "dot", "float-other"):
         return Element(_index_width(loads), "its values are used as indices", "use")
     if loads.any("bits", "shift") and not loads.any("float", "dot", "float-other"):
-        if loads.any("shift") and loads.any("bits") and all(bits is not None and bits <= 8 for bits in loads.reach):
+        if loads.any("shift") and loads.any("masked") and all(bits is not None and bits <= 8 for bits in loads.reach):
             return Element("u8", "its values are taken apart by shifts and masks within 8 bits", "use")
         return Element("i32", "its values take part in bit operations", "use")
     if loads.any("cast:int32", "cast:int64", "cast:int16") and not floating:

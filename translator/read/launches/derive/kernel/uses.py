@@ -29,7 +29,7 @@ _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 class Use:
     """How often each kind of use occurs, and what goes with it.
 
-    `kinds` counts: offset, stride, bound, tile, integer, bits, shift, condition, float, dot, dtype, called, is-none, tested,
+    `kinds` counts: offset, stride, bound, tile, integer, bits, shift, masked, condition, float, dot, dtype, called, is-none, tested,
     static, scale and format:TEXT (of a scaled product), with-loads (added to or multiplied with what is loaded), cast:TYPE (`to(...)` of the plain value), stored:NAME (copied to that pointer).
     `texts` and `numbers` are what it is compared with, `equal` the integers that it may be equal to, `options` the texts that Triton takes where it is passed on,
     `reach` how many bits each operation on bits reaches: one more than it shifts by, the length of a mask; None of what is no constant.
@@ -133,10 +133,11 @@ class _Reader:
             kind = "shift" if isinstance(op, (ast.LShift, ast.RShift)) else "bits"
             truths = any(isinstance(side, (ast.Compare, ast.BoolOp)) for side in (left, right))
             self.mark(a.origins | b.origins, "condition" if kind == "bits" and truths else kind)
-            for side, number in ((a, right), (b, left)) if isinstance(op, ast.BitAnd) else ((a, right),):
-                if kind == "shift" or isinstance(op, ast.BitAnd):
-                    for use in self.used(side.origins):
-                        use.reach.append(_reach(self.constants(function, number), kind))
+            masked = [(a, left, right), (b, right, left)] if isinstance(op, ast.BitAnd) else []
+            for side, node, number in masked or ([(a, left, right)] if kind == "shift" else []):
+                for use in self.used(side.origins):
+                    use.reach.append(_reach(self.constants(function, number), kind))
+                    use.kinds["masked"] += bool(masked) and not _is_packing(node)  # as it is, before any shift
         elif isinstance(op, ast.Div):
             self.mark(a.origins, "float")
         for side, other in ((a, b), (b, a)):
