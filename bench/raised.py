@@ -113,13 +113,13 @@ def measured(task: Task, pool: WorkerPool, validate: bool) -> dict:
     try:
         module = module_of(task, pool)
     except (TranslationError, InternalError) as error:
-        return {"not a module": str(error).splitlines()[0]}
+        return {"not a module": str(error).splitlines()[0].rpartition("/")[2]}
     found: dict = {"lines": module.ttgir.count("\n")}
     started = time.perf_counter()
     try:
         raised = raise_module(module.ttgir, options=module.options)
     except TranslationError as error:
-        return found | {"refused": str(error).splitlines()[0]}
+        return found | {"refused": error.diagnostics[0].message}
     found["seconds"] = round(time.perf_counter() - started, 3)
     values = {name: value for name, value in module.values.items() if name in raised.spec.signature}
     spec = replace(raised.spec, values=values, grid=module.grid)
