@@ -129,3 +129,27 @@ def test_they_hold_for_the_same_launches(conditions, least, constant, launches):
         arguments = {"a": max(a, least.get("a", a)), "b": max(b, least.get("b", b)), "c": 3 if constant else c}
         holds = [all(condition.holds(arguments, grid) for condition in some) for some in (conditions, fewer)]
         assert holds[0] == holds[1], (list(map(str, conditions)), list(map(str, fewer)), arguments, grid)
+
+
+def test_a_product_of_trips_says_what_its_factors_say_and_no_more():
+    """Every launch with small numbers, for bounds that are just, and just not, implied."""
+    product = times(plus(quotient(K, BLOCK), number(1)), BLOCK)
+    for more in range(-2, 3):
+        conditions = [
+            at_most(product, 20),
+            at_most(K, 19 + more),
+            at_most(plus(quotient(K, BLOCK), number(1)), 20 + more),
+        ]
+        fewer = [c for c, _ in fewest({c: "" for c in conditions}, {"K": 0}, {})]
+        for k in range(60):
+            for block in range(1, 30):
+                arguments = {"K": k, "BLOCK": block}
+                holds = [all(c.holds(arguments) for c in some) for some in (conditions, fewer)]
+                assert holds[0] == holds[1], (more, list(map(str, fewer)), arguments)
+        assert (len(fewer) == 1) == (more >= 0), list(map(str, fewer))
+
+
+def test_of_bounds_of_one_number_the_least_counts_whatever_the_order():
+    grid = at_most(plus(least_of(times(programs(0), number(128)), N), number(192)))
+    for bounds in ((3, 255), (255, 3)):
+        assert asked(grid, *(at_most(plus(N, number(more))) for more in bounds)) == ["N <= 2**31 - 256"]
