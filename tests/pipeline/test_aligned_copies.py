@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from launch_checks_of import check_of
 from translation_of import compiled, dedent, launch, translate
 
 from gluonize.diagnostics import TranslationError
@@ -113,12 +113,11 @@ def test_what_copies_rest_on(name: str, tmp_path: Path):
 
 def test_a_launch_without_it_is_refused_by_name(tmp_path: Path):
     text = translate(tmp_path, written("no masks"), product_launch(), target="gfx950").text
-    (check,) = (n for n in ast.parse(text).body if getattr(n, "name", "") == "_check_product")
-    space = {"product": type("Kernel", (), {"arg_names": ()})}
-    exec(compile(ast.Module([check], []), "output.py", "exec"), space)
-    space["_check_product"](sa=32, sb=16, sc=1)
-    with pytest.raises(ValueError, match="product: sb is no multiple of 16"):
-        space["_check_product"](sa=32, sb=24, sc=1)
+    check = check_of(text, "product")
+    numbers = dict(M=64, N=64, K=64, BM=64, BN=64, BK=64)
+    check(sa=32, sb=16, sc=1, **numbers)
+    with pytest.raises(ValueError, match="product: .*sb % 16 == 0 is false for .*sb=24"):
+        check(sa=32, sb=24, sc=1, **numbers)
 
 
 def test_nothing_is_asked_where_any_element_may_be_copied(tmp_path: Path):
@@ -145,12 +144,10 @@ def test_the_compiler_rests_on_the_same(name: str, tmp_path: Path):
 
 def test_a_slice_is_refused_by_name(tmp_path: Path):
     text = translate(tmp_path, written("no masks"), product_launch(), target="gfx950").text
-    (check,) = (n for n in ast.parse(text).body if getattr(n, "name", "") == "_check_product")
-    space = {"product": type("Kernel", (), {"arg_names": ()})}
-    exec(compile(ast.Module([check], []), "output.py", "exec"), space)
-    space["_check_product"](a_ptr=At(64), b_ptr=At(32), c_ptr=At(2))
-    with pytest.raises(ValueError, match="product: b_ptr starts at no multiple of 16 bytes"):
-        space["_check_product"](a_ptr=At(64), b_ptr=At(34), c_ptr=At(2))
+    check, numbers = check_of(text, "product"), dict(sa=32, sb=16, sc=1, M=64, N=64, K=64, BM=64, BN=64, BK=64)
+    check(a_ptr=At(64), b_ptr=At(32), c_ptr=At(2), **numbers)
+    with pytest.raises(ValueError, match=r"product: aligned\(a_ptr, b_ptr\) is false"):
+        check(a_ptr=At(64), b_ptr=At(34), c_ptr=At(2), **numbers)
 
 
 @dataclass(frozen=True)

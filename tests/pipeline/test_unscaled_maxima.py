@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from launch_checks_of import check_of
 from translation_of import launch, tensor, translate, validated
 
 from gluonize.decide.choices.chosen import Choices, choices_of
@@ -125,15 +126,13 @@ def test_a_launch_with_another_scale_keeps_the_order(scale: float, tmp_path: Pat
 )
 def test_other_launches_are_refused(scale: float, refused: bool, tmp_path: Path):
     written = translate(tmp_path, text_of(), spec_of(), target="gfx950", chosen=(("scores", UNSCALED),)).text
-    check = written[written.index("def _check_scores") : written.index("scores.add_pre_run_hook")]
-    scope: dict = {"scores": type("Jit", (), {"arg_names": [*SIGNATURE]})}
-    exec(check, scope)
+    check = check_of(written, "scores")
     arguments = (None, None, None, scale, B)
     if refused:
-        with pytest.raises(ValueError, match="scores: scale is not from 2\\*\\*-30 to 2\\*\\*30"):
-            scope["_check_scores"](*arguments)
+        with pytest.raises(ValueError, match=f"scores: 2\\*\\*-30 <= scale <= 2\\*\\*30 is false for scale={scale}"):
+            check(*arguments)
     else:
-        scope["_check_scores"](*arguments)
+        check(*arguments)
 
 
 def test_in_stages_the_product_stands_alone(tmp_path: Path):
@@ -163,7 +162,7 @@ def test_planted_mistakes_are_found(right: str, wrong: str, tmp_path: Path):
 def test_unchecked_the_wrong_order_would_show(tmp_path: Path):
     """What the check is for: with a negative scale the greatest of the scaled products is that of the least."""
     written = chosen(tmp_path, text_of())
-    (tmp_path / "output.py").write_text(written.replace("not 2**-30 <= given[name] <= 2**30", "False"))
+    (tmp_path / "output.py").write_text(written.replace("2**-30 <= scale <= 2**30", "True"))
     spec = replace(spec_of(-0.25), id="negative")
     answer = validate_launch(str(tmp_path / "source.py"), str(tmp_path / "output.py"), spec, "gfx950")
     assert answer["status"] == "mismatch"

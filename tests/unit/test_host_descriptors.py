@@ -4,10 +4,11 @@ import ast
 
 import pytest
 import translation_of
+from launch_checks_of import check_for, check_of
 from translation_of import compiled, dedent, tensor, validated
 
 from gluonize.judge.lower.children.worker import WorkerPool
-from gluonize.output.contracts.launch_checks import RunTimeContract, guard
+from gluonize.output.contracts.launch_checks import RunTimeContract
 from gluonize.read.spec.compile_arguments import descriptor_tuple
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.request import TranslateRequest
@@ -76,14 +77,10 @@ def test_the_kernel_takes_tuples(target, tmp_path):
 
 
 def test_the_hook_asks_for_the_tuple():
-    class Kernel:
-        arg_names = ("x_desc", "n")
-
-    names = {"kernel": Kernel}
-    exec(guard("kernel", RunTimeContract(("x_desc",), (), ("x_desc",))), names)
-    names["_check_kernel"]((object(), (1, 1), (1, 1)), 3)
-    with pytest.raises(TypeError, match="x_desc takes"):
-        names["_check_kernel"](object(), 3)
+    check = check_for(RunTimeContract(("x_desc",), (), ("x_desc",)), ("x_desc", "n"))
+    check((object(), (1, 1), (1, 1)), 3)
+    with pytest.raises(ValueError, match=r"kernel: tuples\(x_desc\) is false"):
+        check(object(), 3)
 
     class Large:
         def untyped_storage(self):
@@ -92,8 +89,8 @@ def test_the_hook_asks_for_the_tuple():
         def size(self):
             return 2**31
 
-    with pytest.raises(ValueError, match="2 GiB"):
-        names["_check_kernel"]((Large(), (1, 1), (1, 1)), 3)
+    with pytest.raises(ValueError, match=r"below_2gib\(x_desc\[0\]\) is false"):
+        check((Large(), (1, 1), (1, 1)), 3)
 
 
 def test_what_the_tuple_is_compiled_as():
@@ -221,23 +218,17 @@ def test_rows_that_triton_does_not_find_aligned_are_not_copied_to_lds(columns, t
         output.write_text(result.text)
         pool.call("gluonize.judge.lower.jobs:lower_file", str(output), spec, "gfx1250")
     assert ("global_to_shared" in result.text) == (columns == 256)
-    hooks = ast.parse(result.text).body
-    code = compile(
-        ast.Module([n for n in hooks if getattr(n, "name", "") == "_check_product"], []), "output.py", "exec"
-    )
-    space = {"product": type("Kernel", (), {"arg_names": ()})}
-    exec(code, space)
+    check = check_of(result.text, "product")
 
     def launched(columns: int) -> None:
-        tuples = {"a_desc": (0, (128, columns), (columns, 1)), "b_desc": (0, (columns, 64), (64, 1))}
-        space["_check_product"](**tuples)
+        check(a_desc=(0, (128, columns), (columns, 1)), b_desc=(0, (columns, 64), (64, 1)))
 
     launched(columns)
     if columns == 200:
         launched(104)
         return
     assert "assumes a_desc.strides.0 divisible by 16" in result.text, result.text  # the mover takes any row of b
-    with pytest.raises(ValueError, match="product: a_desc.strides.0 is no multiple of 16"):
+    with pytest.raises(ValueError, match=r"product: a_desc\[2\]\[0\] % 16 == 0 is false"):
         launched(104)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import math
 from textwrap import dedent
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 from fixture_set import ROOT
+from launch_checks_of import check_of
 from lift_harness import lifted, tensor
 from gluonize.diagnostics import TranslationError
 from gluonize.facts.integers.given_launches import given_numbers
@@ -152,15 +152,13 @@ def test_tuples_are_no_whole_numbers():
 
 def test_a_launch_is_checked_for_the_parts_of_the_descriptor():
     """Triton would say of another tuple, or of the descriptor itself, that some name does not exist."""
-    spec = importlib.util.spec_from_file_location("checked_convolution", ROOT / "convolution" / "golden" / "gfx950.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    check = check_of((ROOT / "convolution" / "golden" / "gfx950.py").read_text(), "convolution")
     pair, ones = (1, 2), (1, 1)
     plain = (object(), pair, pair)
     x = (object(), (2, 7, 9, 128), (8064, 1152, 128, 1), ones, ones, ones)
-    module._check_convolution(x, plain, plain)
+    check(x, plain, plain)
     for wrong in (x[:3], object(), (*x[:4], (1, 1, 1), ones), (x[0], pair, pair, ones, ones, ones)):
-        with pytest.raises(TypeError, match="x takes .base, shape, strides, pixel_box_lower_corner"):
-            module._check_convolution(wrong, plain, plain)
-    with pytest.raises(TypeError, match="w takes"):
-        module._check_convolution(x, object(), plain)
+        with pytest.raises(ValueError, match=r"convolution: (tuples\(.*x\)|image\(x\)) is false"):
+            check(wrong, plain, plain)
+    with pytest.raises(ValueError, match=r"convolution: tuples\(.*w.*\) is false"):
+        check(x, object(), plain)

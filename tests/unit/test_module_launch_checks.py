@@ -6,17 +6,21 @@ import ast
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from triton.compiler.errors import CompilationError
 
+from launch_checks_of import check_for, check_of
 from test_family import COPY, LOOP, copy, loop
 from translation_of import dedent, launch, tensor, translate, validated
 from gluonize.judge.verdict import validate_launch
 from gluonize.judge.verdict.launch_check import launch_check
-from gluonize.output.contracts.launch_checks import AskedOfSome, RunTimeContract, guard, shared_check
+from gluonize.facts.integers.host_bounds import Bound, Condition, argument, most_of_two, plus, programs, times
+from gluonize.output.contracts.launch_checks import SWITCH, AskedOfSome, RunTimeContract
 from gluonize.output.contracts.seen_rows import torch_name
 from gluonize.output.file.fallback import LAUNCHER, LAUNCHER_IMPORTS
 from gluonize.read.spec.launch import LaunchSpec
+from gluonize.triton_api.language import tl
 
 
 @dataclass
@@ -53,30 +57,92 @@ class Kernel:
         self.launches.append((args, grid, kwargs))
 
 
+ARGUMENTS = ("x_ptr", "y_ptr", "n", "BLOCK")
+
+
 def check():
-    space = {"kernel": Kernel()}
-    exec(guard("kernel", RunTimeContract(("x_ptr", "y_ptr"), ("n",))), space)
-    return space["_check_kernel"]
+    return check_for(RunTimeContract(("x_ptr", "y_ptr"), ("n",)), ARGUMENTS, ("BLOCK",))
 
 
 def test_arguments_within_the_contract_pass():
     check()(Tensor(2**31 - 1), Tensor(), 0, BLOCK=256)
     check()(x_ptr=Tensor(), y_ptr=None, n=5)
-    check()("fp32", "fp32", "i32", BLOCK=256)  # as a warm-up names types
+    check()(object(), object(), 5, BLOCK=256, num_warps=4)  # as a warm-up has types for tensors
 
 
 @pytest.mark.parametrize(
     "args, kwargs, message",
     [
-        ((Tensor(2**31), Tensor(), 1), {}, "storage of x_ptr exceeds 2 GiB"),
-        ((Tensor(),), {"y_ptr": Tensor(2**31), "n": 1}, "storage of y_ptr exceeds 2 GiB"),
-        ((Tensor(), Tensor(), -1), {}, "n is negative"),
+        ((Tensor(2**31), Tensor(), 1), {}, r"below_2gib\(x_ptr, y_ptr\) is false"),
+        ((Tensor(),), {"y_ptr": Tensor(2**31), "n": 1}, r"below_2gib\(x_ptr, y_ptr\) is false"),
+        ((Tensor(), Tensor(), -1), {}, "n >= 0 is false for n=-1"),
     ],
     ids=["positional", "named", "negative"],
 )
 def test_arguments_outside_the_contract_are_named(args, kwargs, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=f"kernel: {message}"):
         check()(*args, **kwargs)
+
+
+def checked_number(text_of: Bound, most: int, **more):
+    contract = RunTimeContract((), (), (), ((Condition(text_of, most), "n"),), **more)
+    return check_for(contract, ARGUMENTS, ("BLOCK",))
+
+
+@pytest.mark.parametrize("kind", [int, np.int64, np.int32, np.int8, tl.constexpr], ids=lambda kind: kind.__name__)
+def test_every_whole_number_is_one(kind):
+    """Products of numpy's own numbers would wrap around."""
+    product = checked_number(times(argument("BLOCK"), argument("n")), 2**31 - 1)
+    product(None, None, 2**24, BLOCK=kind(64))
+    with pytest.raises(ValueError, match="is false for BLOCK=.*64.*, n=33554432"):
+        product(None, None, 2**25, BLOCK=kind(64))
+    multiple = check_for(RunTimeContract((), ("n",), multiples=("n",)), ARGUMENTS)
+    multiple(None, None, kind(64))
+    for wrong in (kind(-16), kind(8)):
+        with pytest.raises(ValueError, match="is false for n="):
+            multiple(None, None, wrong)
+
+
+def test_a_flag_is_a_number():
+    multiple = check_for(RunTimeContract((), (), multiples=("n",)), ARGUMENTS)
+    multiple(None, None, False)
+    with pytest.raises(ValueError, match="is false for n=True"):
+        multiple(None, None, True)
+
+
+def test_an_argument_that_some_launch_leaves_out_counts_as_nothing():
+    optional = check_for(RunTimeContract((), ("n",), multiples=("n",)), ARGUMENTS, optional=("n",))
+    optional(None, None, None)
+    optional(None, None, 16)
+    with pytest.raises(ValueError, match="is false for n=8"):
+        optional(None, None, 8)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "int", "options", "below_2gib", "grid"])
+def test_an_argument_may_have_the_name_of_what_conditions_call(name):
+    """Of what a launch is asked for nothing changes, nor of how it is called."""
+    most = Condition(plus(most_of_two(argument(name), argument("BLOCK")), programs(0)), 100)
+    contract = RunTimeContract(("x_ptr",), ("n", name), (), ((most, ""),))
+    some = AskedOfSome({"num_warps": 4}, "num_warps=4", (name,), ())
+    checked = check_for(replace(contract, of_some=(some,)), ("x_ptr", "n", "BLOCK", name), ("BLOCK",))
+    checked(Tensor(), 5, 32, 16)
+    checked(Tensor(), 5, 32, 5, num_warps=8)
+    for wrong in ((Tensor(2**31), 5, 32, 16), (Tensor(), 5, 32, -16), (Tensor(), 5, 32, 112), (Tensor(), 5, 32, 5)):
+        with pytest.raises(ValueError, match="is false for"):
+            checked(*wrong)
+    with pytest.raises(ValueError, match="is false for"):
+        checked(Tensor(), 5, 32, 16, grid=(70,))
+
+
+def test_one_variable_of_the_environment_leaves_launches_unchecked(monkeypatch, tmp_path):
+    path = tmp_path / "switched.py"
+    path.write_text(translate(tmp_path, COPY, copy("fp32")).text)
+    assert f"{SWITCH}=0 in the environment" in path.read_text().partition("import")[0]
+    assert len(_imported(path).k.pre_run_hooks) == 1
+    monkeypatch.setenv(SWITCH, "1")
+    assert len(_imported(path).k.pre_run_hooks) == 1
+    monkeypatch.setenv(SWITCH, "0")
+    assert not _imported(path).k.pre_run_hooks
 
 
 SOME = AskedOfSome({"x_ptr": "bfloat16", "BLOCK": 64}, "x_ptr bf16, BLOCK=64", ("n",), ("y_ptr",))
@@ -91,35 +157,29 @@ class Placed(Tensor):
         return self.start
 
 
-def asked_of_some(shared: bool):
-    space = {"kernel": Kernel(("x_ptr", "y_ptr", "m", "n", "BLOCK"))}
-    exec((shared_check([ASKS_SOME]) if shared else "") + "\n\n" + guard("kernel", ASKS_SOME, shared=shared), space)
-    return space["_check_kernel"]
-
-
-@pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize(
     "given, message",
     [
         ({}, ""),
         ({"dtype": "torch.float16", "n": 5, "start": 4098}, ""),
         ({"block": 32, "n": 5, "start": 4098}, ""),
-        ({"n": 5}, "n is no multiple of 16"),
-        ({"start": 4098}, "y_ptr starts at no multiple of 16 bytes"),
-        ({"block": None, "n": 5}, "n is no multiple of 16"),  # what a launch does not show may be the one
-        ({"dtype": "torch.float16", "m": 5}, "m is no multiple of 16"),
+        ({"n": 5}, "n % 16 == 0 or .* is false for n=5"),
+        ({"start": 4098}, r"aligned\(y_ptr\) or .* is false"),
+        ({"block": None, "n": 5}, "n % 16 == 0 or .* is false for n=5"),  # what a launch does not show may be the one
+        ({"dtype": "torch.float16", "m": 5}, "m % 16 == 0 is false for m=5"),
     ],
     ids=str,
 )
-def test_what_one_of_several_texts_rests_on_is_asked_of_its_launches(shared, given, message):
+def test_what_one_of_several_texts_rests_on_is_asked_of_its_launches(given, message):
+    checked = check_for(ASKS_SOME, ("x_ptr", "y_ptr", "m", "n", "BLOCK"), ("BLOCK",))
     x = Placed(dtype=given.get("dtype", "torch.bfloat16"))
     block = {} if (size := given.get("block", 64)) is None else {"BLOCK": size}
     arguments = (x, Placed(start=given.get("start", 4096)), given.get("m", 16), given.get("n", 16))
     if not message:
-        asked_of_some(shared)(*arguments, **block)
+        checked(*arguments, **block)
         return
-    with pytest.raises(ValueError, match=message):
-        asked_of_some(shared)(*arguments, **block)
+    with pytest.raises(ValueError, match=f"kernel: {message}"):
+        checked(*arguments, **block)
 
 
 def test_what_one_of_several_texts_rests_on_is_said_with_its_launches():
@@ -146,7 +206,7 @@ def test_a_launch_is_not_refused_for_what_the_text_of_another_rests_on(fallback,
         return
     (hook,) = module.k.pre_run_hooks
     hook(**given("bfloat16"))
-    with pytest.raises(ValueError, match="is no multiple of 16"):
+    with pytest.raises(ValueError, match="% 16 == 0 or .* is false for"):
         hook(**given("float16"))
 
 
@@ -154,12 +214,12 @@ def test_the_hook_is_on_the_jit_function_under_autotune(tmp_path):
     decorator = '@triton.autotune([triton.Config({"BLOCK": 1024})], key=["n"])\n'
     source = COPY.replace("@triton.jit", decorator + "@triton.jit")
     text = translate(tmp_path, source, copy("fp32")).text
-    assert text.rstrip().endswith("k.fn.add_pre_run_hook(_check_k)")
+    assert text.rstrip().endswith('_assume(k.fn, "below_2gib(x_ptr, y_ptr)")')
     path = tmp_path / "hooked.py"
     path.write_text(text)
     module = _imported(path)
     (hook,) = module.k.fn.pre_run_hooks
-    with pytest.raises(ValueError, match="storage of y_ptr"):
+    with pytest.raises(ValueError, match=r"k: below_2gib\(x_ptr, y_ptr\) is false"):
         hook(Tensor(), y_ptr=Tensor(2**32), n=1)
 
 
@@ -190,23 +250,23 @@ def test_hooks_of_several_kernels_share_one_function(standalone, tmp_path):
     kinds = {"x_ptr": "*fp32", "y_ptr": "*fp32", "start": "i32"}
     specs = [launch("k", kinds, {"B": 64}), launch("_fill", {"z_ptr": "*fp32"}, {"B": 64})]
     text = translate(tmp_path, TWO, *specs, standalone=standalone).text
-    assert text.count("untyped_storage") == 1 and text.count("_refuse_outside(") == 3, text
+    assert text.count("x.untyped_storage()") == 1 and text.count("_assume(") == 3, text
     path = tmp_path / "shared.py"
     path.write_text(text)
     module = _imported(path)
     (first,), (second,) = module.k.pre_run_hooks, module._fill.pre_run_hooks
     first(Tensor(), Tensor(), 0)
     second(Tensor())
-    with pytest.raises(ValueError, match="^_fill: storage of z_ptr exceeds 2 GiB"):
+    with pytest.raises(ValueError, match=r"^_fill: below_2gib\(z_ptr\) is false"):
         second(Tensor(2**31))
-    with pytest.raises(ValueError, match="^k: storage of y_ptr exceeds"):
+    with pytest.raises(ValueError, match=r"^k: below_2gib\(x_ptr, y_ptr\) is false"):
         first(Tensor(), y_ptr=Tensor(2**31), start=0)
-    with pytest.raises(ValueError, match="^k: start is negative"):
+    with pytest.raises(ValueError, match="^k: start >= 0 is false for start=-1"):
         first(Tensor(), Tensor(), -1)
     # Whoever asks the file without launching gets the same answer.
     asked = launch_check(ast.parse(text), "k", LaunchSpec("k", "k", constexprs={"B": 64}), {})
     refused = asked(SimpleNamespace(arguments={"x_ptr": None, "y_ptr": None, "start": -1}, left_out=(), grid=()))
-    assert refused == "k: start is negative"
+    assert refused == "k: start >= 0 is false for start=-1"
 
 
 def _imported(path):
@@ -281,7 +341,7 @@ def test_inputs_of_the_general_kernel_are_not_tried_on_the_translation(tmp_path,
     if dtype != "fp32":  # tensors of bytes do not come so far
         return
     # A launcher that would send them all to the translation is found out.
-    fits = "storage().size() > 2**31 - 1:\n            return False"
+    fits = "x.untyped_storage().size() < 2**31"
     path.write_text(path.read_text().replace(fits, fits.replace("2**31", "2**39")))
     answer = validate_launch(str(tmp_path / "source.py"), str(path), copy(dtype), "gfx942")
     assert answer["status"] in ("mismatch", "hazard") and "buffer offset" in answer["reason"], answer
@@ -343,9 +403,9 @@ def test_an_argument_that_is_left_to_its_default_is_checked(tmp_path, decorators
     hook(Tensor(), Tensor(), 200, 64, 5)
     hook(Tensor(), Tensor(), 200, BLOCK=64, shift=5)
     for given in (dict(BLOCK=64, shift=-1), dict(BLOCK=64, shift=-5)):
-        with pytest.raises(ValueError, match="k: shift is negative"):
+        with pytest.raises(ValueError, match="k: shift >= 0 is false for shift=-[15]"):
             hook(Tensor(), Tensor(), 200, **given)
-    with pytest.raises(ValueError, match="k: shift is negative"):
+    with pytest.raises(ValueError, match="k: shift >= 0 is false for shift=-[15]"):
         hook(Tensor(), Tensor(), 200, 64, -1)
 
 
@@ -369,7 +429,7 @@ def test_a_check_reads_the_default_of_what_is_not_passed(tmp_path, decorators):
     for grid, given in (((4,), {}), ((2**12,), {"stride": 1})):
         with pytest.raises(RuntimeError, match="active drivers"):  # past the check
             module.k[grid](**arguments, **given)
-    with pytest.raises(ValueError, match="k: `.*` may overflow"):
+    with pytest.raises(ValueError, match=r"k: .*grid\[0\].* is false for .*stride=32768"):
         module.k[(2**12,)](**arguments)
 
 
@@ -419,12 +479,15 @@ def test_a_check_that_asks_for_the_grid_sees_it(tmp_path, decorators):
     module = _imported(path)
     arguments = dict(x_ptr=Tensor(), y_ptr=Tensor(), apart=1, stride=2**15, BLOCK=64)
     for grid in ((2**12,), lambda meta: (2**18 // meta["BLOCK"], 3)):
-        with pytest.raises(ValueError, match="k: `.*` may overflow"):
+        with pytest.raises(ValueError, match=r"k: .*grid\[0\].* is false for .*stride=32768"):
             module.k[grid](**arguments)
-    module._check_k(grid=(4,), **arguments)  # what is launched otherwise
-    module._check_k(grid=(2**12,), warmup=True, **arguments)
-    with pytest.raises(ValueError, match="stride is negative"):
-        module._check_k(grid=(4,), **arguments | {"stride": -1})
+    if decorators:
+        return
+    check = check_of(text, "k")
+    check(grid=(4,), **arguments)  # what is launched otherwise
+    check.run(grid=(2**12,), warmup=True, **arguments)
+    with pytest.raises(ValueError, match="stride.* >= 0 is false for .*stride=-1"):
+        check(grid=(4,), **arguments | {"stride": -1})
 
 
 SHARED_OUT = dedent("""
@@ -449,9 +512,8 @@ def test_a_check_that_divides_by_the_grid_passes_a_grid_of_nothing(tmp_path):
     values = {"a_ptr": tensor(32, 128), "b_ptr": tensor(128, 32), "out_ptr": tensor(32, 32), "K": 128}
     text = validated(tmp_path, SHARED_OUT, launch("k", signature, {"B": 32}, values=values))
     assert "// grid[0]" in text, text
-    path = tmp_path / "shared_out.py"
-    path.write_text(text)
     arguments = dict(a_ptr=Tensor(), b_ptr=Tensor(), out_ptr=Tensor(), K=128, B=32)
-    _imported(path)._check_k(grid=(0,), **arguments)
-    with pytest.raises(ValueError, match="K is negative"):
-        _imported(path)._check_k(grid=(0,), **arguments | {"K": -1})
+    check = check_of(text, "k")
+    check(grid=(0,), **arguments | {"K": -1})  # nothing is launched
+    with pytest.raises(ValueError, match="K >= 0 is false for K=-1"):
+        check(grid=(1,), **arguments | {"K": -1})

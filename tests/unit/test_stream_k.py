@@ -459,7 +459,7 @@ def test_host_code_launches_what_there_is_room_for(tmp_path: Path, monkeypatch):
 def test_the_check_of_arguments_is_inside(tmp_path: Path):
     """It may ask for the programs that there are."""
     text = translate(tmp_path, SOURCE, spec_of(), target="gfx950", **chosen()).text
-    assert text.index("product.add_pre_run_hook") < text.index("product.run = _run_stream_k_product")
+    assert text.rindex("\n_assume(") < text.index("product.run = _run_stream_k_product")
 
 
 def test_the_choice_is_part_of_a_file_of_kernels_alone(tmp_path: Path):

@@ -203,7 +203,7 @@ def test_the_launch_check_of_a_file_is_asked(lo: int, x: int, left_out: tuple, s
     assert refusal(replace(inputs, left_out=left_out)) == said
 
 
-@pytest.mark.parametrize("statement", ["import os", "given.__class__", "open('file')"])
+@pytest.mark.parametrize("statement", ["import sys", "given.__class__", "open('file')"])
 def test_only_what_reads_arguments_is_run(statement: str):
     inputs = make_inputs(launch({"x_ptr": tensor(64)}, {"lo": 0, "S": 1}))
     refusal = launch_check(

@@ -341,7 +341,7 @@ MISTAKES = {
 def test_mistakes_in_a_kept_structure_are_found(wrong: str, tmp_path: Path):
     folder = fixture_set.ROOT / "hopper"
     text = (folder / "golden" / "gfx1250_kept.py").read_text()
-    begin, end = text.index("def fill("), text.index("def _refuse_outside")
+    begin, end = text.index("def fill("), text.index("def _assume")
     own, kernel = text[begin:end], text[text.index("def specialized_matmul(") :]
     before, after = MISTAKES[wrong]
     assert before in own or before in kernel

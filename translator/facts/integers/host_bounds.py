@@ -55,11 +55,49 @@ class Bound:
         plain = self.op == "max" and b.number == 0 and _is_positive(a, positive)
         return a if plain else _of(self.op, a, b)
 
+    def putting(self, bounds: Mapping[str, Bound]) -> Bound:
+        """The same bound with others in the places of arguments."""
+        if self.op == "argument":
+            return bounds.get(self.parts[0], self)
+        parts = [part.putting(bounds) for part in self.parts if isinstance(part, Bound)]
+        return _of(self.op, *parts) if parts and parts != list(self.parts) else self
+
+    def given(self, values: Mapping[str, int]) -> Bound:
+        """The same bound where arguments have these values: `(K + BLOCK - 1) // BLOCK` -> `(K + 63) // 64`."""
+        return self.putting({name: number(value) for name, value in values.items()})
+
+    def axes(self) -> frozenset[int]:
+        """The axes of the grid along which it counts programs."""
+        if self.op == "programs":
+            return frozenset(self.parts)
+        return frozenset().union(*(part.axes() for part in self.parts if isinstance(part, Bound)))
+
     def arguments(self) -> frozenset[str]:
         """The kernel's arguments that it is made of."""
         if self.op == "argument":
             return frozenset(self.parts)
         return frozenset().union(*(part.arguments() for part in self.parts if isinstance(part, Bound)))
+
+    def has(self, part: Bound) -> bool:
+        return self == part or any(x.has(part) for x in self.parts if isinstance(x, Bound))
+
+    def divisors(self) -> frozenset[str]:
+        """Arguments that something is divided by, at once or as factors: no launch runs in which one is less than 1."""
+        parts = [part for part in self.parts if isinstance(part, Bound)]
+        own: frozenset[str] = frozenset()
+        if self.op == "//" and (
+            parts[1].op == "argument" or parts[1].op == "*" and parts[1].parts[0].number is not None
+        ):
+            own = parts[1].arguments()
+        return own.union(*(part.divisors() for part in parts))
+
+    def without_grid(self) -> Bound:
+        """A bound that is no less, in which what is the least of two does not count programs where one of them does not."""
+        parts = [part.without_grid() for part in self.parts if isinstance(part, Bound)]
+        if not parts or self.op in ("-", "//") and parts[1].asks_grid():
+            return self
+        plain = [part for part in parts if not part.asks_grid()]
+        return plain[0] if self.op == "min" and len(plain) == 1 else _of(self.op, *parts)
 
     def asks_grid(self) -> bool:
         return self.op == "programs" or any(part.asks_grid() for part in self.parts if isinstance(part, Bound))
@@ -79,13 +117,18 @@ class Bound:
             return argument(self.parts[0])
         if self.op == "programs":
             return f"{programs}[{self.parts[0]}]"
-        if self.op in ("min", "max"):  # of two
-            return f"{self.op}({', '.join(part._text(argument, programs, 0) for part in self.parts)})"
+        if self.op in ("min", "max"):
+            return f"{self.op}({', '.join(part._text(argument, programs, 0) for part in self._all())})"
         own = _LOOSE[self.op]
         left, right = self.parts
         tight = own + (self.op != "+")
         text = f"{left._text(argument, programs, own)} {self.op} {right._text(argument, programs, tight)}"
         return f"({text})" if own < around else text
+
+    def _all(self) -> list[Bound]:
+        """Of the greatest, or the least, of several bounds: these."""
+        inside = (part._all() if part.op == self.op else [part] for part in self.parts)
+        return [bound for bounds in inside for bound in bounds]
 
 
 _DONE: dict[str, Callable[[int, int], int]] = {
@@ -180,6 +223,14 @@ def least_of(a: Bound | None, b: Bound | None) -> Bound | None:
 
 def most_of_two(a: Bound | None, b: Bound | None) -> Bound | None:
     return None if a is None or b is None else _of("max", a, b)
+
+
+def greatest_of(bounds: Iterable[Bound]) -> Bound:
+    """The greatest of several bounds."""
+    first, *others = bounds
+    for bound in others:
+        first = _of("max", first, bound)
+    return first
 
 
 def _both(row: Callable[[Bound, Bound, int], Bound]) -> Callable[[Bound | None, Bound | None, int], Bound | None]:
@@ -282,7 +333,7 @@ def beyond(a: Bound, b: Bound, least: Mapping[str, int]) -> int | None:
     """How far `a` is at most above `b` where arguments are no less than `least`, as far as their forms tell; None where they do not."""
     (x, m), (y, n) = _constant_apart(a), _constant_apart(b)
     if x is None:
-        low = 0 if y is None else _least(y, least)
+        low = 0 if y is None else least_number(y, least)
         return None if low is None else m - n - low
     found = None if y is None else _beyond(x, y, least)
     return None if found is None else found + m - n
@@ -303,7 +354,7 @@ def _beyond(a: Bound, b: Bound, least: Mapping[str, int]) -> int | None:
         found += [beyond(a, part, least) for part in b.parts]
     if b.op == "+":
         for part, other in (b.parts, b.parts[::-1]):
-            low, more = _least(other, least), beyond(a, part, least)
+            low, more = least_number(other, least), beyond(a, part, least)
             found += [more - low] if low is not None and more is not None else []
     if a.op == b.op == "+":
         for y, z in (b.parts, b.parts[::-1]):
@@ -312,9 +363,19 @@ def _beyond(a: Bound, b: Bound, least: Mapping[str, int]) -> int | None:
     if a.op == b.op == "*":
         for x, factor in (a.parts, a.parts[::-1]):
             for y, also in (b.parts, b.parts[::-1]):
-                low, more = _least(factor, least), beyond(x, y, least)
+                low, more = least_number(factor, least), beyond(x, y, least)
                 same = factor == also and low is not None and low >= 0
                 found += [0] if same and more is not None and more <= 0 else []
+    if b.op == "*":
+        for factor, by in (b.parts, b.parts[::-1]):
+            whole, added = _constant_apart(factor)
+            if whole is not None and whole.op == "//" and whole.parts[1] == by and added >= 1:
+                # x <= (x // by + 1) * by - 1: what is divided by is not less than 1
+                more = beyond(a, whole.parts[0], least)
+                found += [more - 1] if more is not None else []
+            low, other = least_number(by, least), least_number(factor, least)
+            if low is not None and low >= 1 and other is not None and other >= 0 and factor.number is None:
+                found.append(beyond(a, factor, least))
     if a.op == b.op == "//" and a.parts[1] == b.parts[1]:  # what is divided by is not less than 1
         more = beyond(a.parts[0], b.parts[0], least)
         found += [0] if more is not None and more <= 0 else []
@@ -322,13 +383,13 @@ def _beyond(a: Bound, b: Bound, least: Mapping[str, int]) -> int | None:
     return min(known) if known else None
 
 
-def _least(a: Bound, least: Mapping[str, int]) -> int | None:
+def least_number(a: Bound, least: Mapping[str, int]) -> int | None:
     """What a bound is no less than; None where that is not known."""
     if a.op == "argument":
         return least.get(a.parts[0])
     if a.op in ("number", "programs"):
         return a.parts[0] if a.op == "number" else 1
-    x, y = (_least(part, least) for part in a.parts)
+    x, y = (least_number(part, least) for part in a.parts)
     if a.op == "max":
         return max((low for low in (x, y) if low is not None), default=None)
     if x is None or y is None:
@@ -344,8 +405,10 @@ def _least(a: Bound, least: Mapping[str, int]) -> int | None:
 
 
 def spelled(most: int) -> str:
-    """`2**31 - 1`, of a number one below a power of two."""
-    return f"2**{(most + 1).bit_length() - 1} - 1" if most > 1 and not most & (most + 1) else str(most)
+    """`2**31 - 1`, of a number not far below a power of two."""
+    power = most.bit_length()
+    below = (1 << power) - most
+    return f"2**{power} - {below}" if below == 1 < most or power > 15 and below < 1 << power // 2 else str(most)
 
 
 __all__ = [
@@ -355,7 +418,9 @@ __all__ = [
     "argument",
     "at_least_zero",
     "beyond",
+    "greatest_of",
     "ceiling",
+    "least_number",
     "least_of",
     "less",
     "most_of_two",

@@ -58,17 +58,17 @@ def contract_of(lines: Sequence[str], constants: Mapping[str, Any]) -> Contract:
             limit = _number(right)
             if limit is not None:
                 most.append((left, limit))
-    return Contract(
-        least, tuple((part, limit) for text, limit in most for part in parts(text, constants)), dict(constants)
-    )
+    known = {k: v for k, v in constants.items() if type(v) is int} | least
+    every = tuple((part, limit) for text, limit in most for part in parts(text, constants, known))
+    return Contract(least, every, dict(constants))
 
 
 MOST_PARTS = 16
 
 
-def parts(text: str, constants: Mapping[str, Any]) -> list[str]:
+def parts(text: str, constants: Mapping[str, Any], least: Mapping[str, int] = {}) -> list[str]:
     """An expression, and what it is not less than: what does not become less where names in it become more, with each of what it takes the
-    greatest of."""
+    greatest of. least: what arguments and constants are no less than."""
     try:
         tree = ast.parse(text, mode="eval").body
     except SyntaxError:
@@ -77,34 +77,60 @@ def parts(text: str, constants: Mapping[str, Any]) -> list[str]:
     while todo and len(found) < MOST_PARTS:
         node = todo.pop(0)
         call = next(
-            (n for n in rising(node, constants) if isinstance(n, ast.Call) and ast.unparse(n.func) == "max"), None
+            (n for n in rising(node, constants, least) if isinstance(n, ast.Call) and ast.unparse(n.func) == "max"),
+            None,
         )
         if call is None:
             continue
         for number in range(len(call.args)):
             again = ast.parse(ast.unparse(node), mode="eval").body
-            its = next(n for n in rising(again, constants) if isinstance(n, ast.Call) and ast.unparse(n.func) == "max")
+            its = next(
+                n for n in rising(again, constants, least) if isinstance(n, ast.Call) and ast.unparse(n.func) == "max"
+            )
             again = _Put(its, its.args[number]).visit(again)
             found.append(ast.unparse(again))
             todo.append(again)
     return found
 
 
-def rising(node: ast.expr, constants: Mapping[str, Any]) -> list[ast.expr]:
+def rising(node: ast.expr, constants: Mapping[str, Any], least: Mapping[str, int] = {}) -> list[ast.expr]:
     """The parts of an expression, itself first, that make it no less where they become more."""
     found = [node]
     if isinstance(node, ast.BinOp):
         positive = {k: v for k, v in constants.items() if type(v) is int and v > 0}
         kind = type(node.op)
         if kind is ast.Add:
-            found += [*rising(node.left, constants), *rising(node.right, constants)]
+            found += [*rising(node.left, constants, least), *rising(node.right, constants, least)]
         elif kind is ast.Sub:
-            found += rising(node.left, constants)
+            found += rising(node.left, constants, least)
+        elif kind is ast.Mult and (low := _lowest(node.left, least)) is not None and low >= 0:
+            found += rising(node.right, constants, least)
         elif kind in (ast.Mult, ast.FloorDiv) and (by := _evaluate(node.right, positive)) is not None and by > 0:
-            found += rising(node.left, constants)
+            found += rising(node.left, constants, least)
     if isinstance(node, ast.Call) and ast.unparse(node.func) in ("max", "min"):
-        found += [x for arg in node.args for x in rising(arg, constants)]
+        found += [x for arg in node.args for x in rising(arg, constants, least)]
     return found
+
+
+def _lowest(node: ast.expr, least: Mapping[str, int]) -> int | None:
+    """What an expression is no less than in a launch that runs any program; None where that is not known."""
+    if isinstance(node, ast.Constant):
+        return node.value if type(node.value) is int else None
+    if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "grid":
+        return 1
+    if isinstance(node, ast.Name):
+        return least.get(node.id)
+    if not isinstance(node, ast.BinOp) or (low := _lowest(node.left, least)) is None:
+        return None
+    if isinstance(node.op, ast.Sub):
+        taken = _evaluate(node.right, {})
+        return None if taken is None else low - taken
+    other = _lowest(node.right, least)
+    if other is None or not isinstance(node.op, (ast.Add, ast.Mult)):
+        return None
+    if isinstance(node.op, ast.Add):
+        return low + other
+    return low * other if low >= 0 and other >= 0 else None
 
 
 class _Put(ast.NodeTransformer):

@@ -1,6 +1,7 @@
 """The launch check of a generated file, asked without a launch: which arguments does the translation refuse?
 
-Only the functions of the check are run, with a handful of harmless builtins and stand-ins for kernel and tensors.
+Only the functions of the check are run, with a handful of harmless builtins and stand-ins for kernel and tensors. Where a file lists
+conditions (`_assume(kernel, "K % 16 == 0")`), its function is asked about one after another: of arguments that are not known none is broken.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,10 +22,12 @@ from gluonize.read.spec.launch import LaunchSpec
 PREFIX = "_check_"
 FITS = "_fits_"  # of a kernel beside which the author's own stays: whether the translated one runs
 _INSTALLERS = ("_checked_", "_run_checked_")  # functions that put a check before launches
+_ASSUME = re.compile(r"_assume(_\d+)?$")  # the function that has conditions checked
 _ALLOWED = (
-    "abs all any bool callable dict enumerate float getattr hasattr int isinstance len list max min range set sorted str sum tuple zip "
-    "ValueError TypeError"
+    "abs all any bool callable dict enumerate float getattr hasattr int isinstance len list locals map max min range set sorted str sum "
+    "tuple zip ValueError TypeError"
 ).split()
+_READ = ("__name__",)  # attributes of the kernel
 _FLOATS = {element: name for name, element in ELEMENTS.items() if "float" in name}
 _WHOLE = re.compile(r"\*k?(?P<sign>[iu])(?P<bits>\d+)")
 NO_ANSWER = "its launch check cannot be asked"
@@ -70,6 +73,8 @@ def launch_check(tree: ast.Module, kernel: str, spec: LaunchSpec, defaults: dict
     spec: has the compile-time arguments, the number of warps, and the grid where inputs have no other. defaults: of the kernel's parameters.
     """
     name = PREFIX + kernel.rpartition(".")[2].lstrip("_")
+    if (conditions := _conditions(tree, kernel.rpartition(".")[2])) is not None:
+        return _listed(tree, *conditions, kernel, spec, defaults)
     asked = _asked(tree, name, kernel, spec, defaults)
     if asked is None:
         return lambda inputs: ""
@@ -84,6 +89,84 @@ def launch_check(tree: ast.Module, kernel: str, spec: LaunchSpec, defaults: dict
         return ""
 
     return refusal
+
+
+def _listed(
+    tree: ast.Module, name: str, conditions: Sequence[str], kernel: str, spec: LaunchSpec, defaults: dict[str, int]
+) -> Callable[[Inputs], str]:
+    """The answer of a file whose function `name` is given conditions."""
+    asked = _asked(tree, name, kernel, spec, defaults)
+    own = kernel.rpartition(".")[2]
+    parameters = [
+        a.arg
+        for n in ast.walk(tree)
+        if isinstance(n, ast.FunctionDef) and n.name == own
+        for a in (*n.args.args, *n.args.kwonlyargs)
+    ]
+
+    def refusal(inputs: Inputs) -> str:
+        for condition in conditions:
+
+            def launch(assume: Any, grid: Any, given: dict, condition: str = condition) -> None:
+                found = _Launched([*parameters, *spec.constexprs, *inputs.arguments], defaults, kernel)
+                assume(found, condition)
+                found.run(grid=grid, warmup=False, **given)
+
+            try:
+                if asked is None:
+                    raise _Unanswered
+                asked(inputs, launch)
+            except SyntaxError as error:  # of an edited condition
+                return str(_Unanswered(error))
+            except TypeError:  # of an argument that is not known
+                continue
+            except (ValueError, ArithmeticError) as refused:
+                return str(refused)
+            except _Unanswered as error:
+                return str(error)
+        return ""
+
+    return refusal
+
+
+class _Launched:
+    """A kernel whose launch does nothing but what stands before it."""
+
+    def __init__(self, arguments: Iterable[str], defaults: dict[str, int], kernel: str):
+        self.arg_names = list(dict.fromkeys([*arguments, *defaults]))
+        self.params = [
+            SimpleNamespace(name=name, has_default=name in defaults, default=defaults.get(name))
+            for name in self.arg_names
+        ]
+        self.__name__ = kernel.rpartition(".")[2]
+        self.hooks: list[Callable] = []
+        self.run = self._run
+
+    def add_pre_run_hook(self, hook: Callable) -> None:
+        self.hooks.append(hook)
+
+    def _run(self, *, grid: Any, warmup: bool, **kwargs: Any) -> None:
+        for hook in self.hooks:
+            hook(**kwargs)
+
+
+def _conditions(tree: ast.Module, kernel: str) -> tuple[str, list[str]] | None:
+    """(the function that a file calls with conditions of a kernel, those of them); None where none is."""
+    checked = f"{_INSTALLERS[0]}{kernel.lstrip('_')}"
+    decorators = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == checked]
+    inside = {id(n) for d in decorators for n in ast.walk(d)}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or len(node.args) < 2:
+            continue
+        first, *texts = node.args
+        while isinstance(first, ast.Attribute) and first.attr == "fn":
+            first = first.value
+        named = isinstance(first, ast.Name) and (first.id == kernel or id(node) in inside)
+        of_text = [t.value for t in texts if isinstance(t, ast.Constant) and isinstance(t.value, str)]
+        if named and len(of_text) == len(texts) and _ASSUME.match(node.func.id):
+            in_use = id(node) not in inside or _in_use(tree, f"{PREFIX}{kernel.lstrip('_')}")
+            return (node.func.id, of_text) if in_use else None
+    return None
 
 
 def other_kernel(
@@ -145,7 +228,7 @@ def _asked(
         params = [SimpleNamespace(name=key, default=value, has_default=True) for key, value in defaults.items()]
         stand_in = SimpleNamespace(arg_names=[*constants, *inputs.arguments], params=params)
         stand_in.fn = stand_in
-        scope: dict[str, Any] = {"__builtins__": allowed, kernel.rpartition(".")[2]: stand_in}
+        scope: dict[str, Any] = {"__builtins__": allowed | _READING, kernel.rpartition(".")[2]: stand_in}
         exec(code, scope)
         try:
             return call(scope[name], inputs.grid or tuple(spec.grid), given)
@@ -153,6 +236,30 @@ def _asked(
             raise _Unanswered(error) from error
 
     return ask
+
+
+def _evaluated(text: str, scope: dict[str, Any]) -> Any:
+    """What an expression is that reads nothing but what it is given."""
+    tree = ast.parse(text, mode="eval")
+    if _hidden(ast.walk(tree)):
+        raise _Unanswered
+    builtin = {word: getattr(builtins, word) for word in _ALLOWED}
+    return eval(compile(tree, "<condition>", "eval"), {**scope, "__builtins__": builtin})
+
+
+def _imported(name: str, *_: Any) -> SimpleNamespace:
+    if name != "os":
+        raise _Unanswered
+    return SimpleNamespace(environ={})
+
+
+# What a check may use to read conditions: nothing that it makes is run, but expressions.
+_READING = {"eval": _evaluated, "compile": compile, "__import__": _imported}
+
+
+def _hidden(nodes: Iterable[ast.AST]) -> bool:
+    """Whether something reads an attribute that is not for others."""
+    return any(isinstance(n, ast.Attribute) and n.attr.startswith("_") and n.attr not in _READ for n in nodes)
 
 
 def _reached(functions: dict[str, ast.FunctionDef], name: str) -> list[ast.FunctionDef]:
@@ -179,11 +286,11 @@ def _in_use(tree: ast.Module, name: str) -> bool:
 
 
 def _harmless(function: ast.FunctionDef) -> bool:
-    """No decorator, import, loop without end or private attribute: a check reads arguments and raises."""
+    """No decorator, import of more than the environment, loop without end or private attribute: a check reads arguments and raises."""
     nodes = list(ast.walk(function))
-    hidden = any(isinstance(n, ast.Attribute) and n.attr.startswith("_") for n in nodes)
-    other = any(isinstance(n, (ast.Import, ast.ImportFrom, ast.While, ast.With, ast.Global)) for n in nodes)
-    return not (function.decorator_list or hidden or other)
+    other = any(isinstance(n, (ast.ImportFrom, ast.While, ast.With, ast.Global)) for n in nodes)
+    imported = {alias.name for n in nodes if isinstance(n, ast.Import) for alias in n.names}
+    return not (function.decorator_list or _hidden(nodes) or other or imported - {"os"})
 
 
 def _seen(value: Any, kind: str) -> Any:

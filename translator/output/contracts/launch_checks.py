@@ -1,17 +1,25 @@
-"""What is checked before each launch of a translated kernel: storage, signs, descriptors, and bounds of what its offsets are.
+"""What is checked before each launch of a translated kernel: storage, signs, multiples, descriptors, and bounds of what its offsets are.
 
-The check is a hook of the jit function; where it asks for the number of programs it stands around the function's `run`.
+    _assume(add_kernel, "below_2gib(x_ptr, y_ptr, output_ptr)", "n_elements <= 2**31 - 1024")
+
+One function of the file compiles the conditions of a kernel to one expression of its arguments, which a hook of the jit function works out;
+where a condition asks for the number of programs, it stands around the function's `run`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gluonize.facts.integers.host_bounds import Condition, needed
-from gluonize.output.contracts.launch_conditions import asks_grid, condition_lines, run_checked_name, run_wrapper
-from gluonize.output.contracts.seen_rows import AS_LAUNCHED, MATCHES, TOLD_LINES, shown, spelled
+from gluonize.facts.integers.host_bounds import Condition, spelled
+from gluonize.gluon.function import LINE_LENGTH
+from gluonize.numbered import numbered
+from gluonize.output.contracts.fewest import fewest
+from gluonize.output.contracts.seen_rows import AS_LAUNCHED, shown
+from gluonize.read.spec.launch import LaunchSpec
 from gluonize.triton_api.jit_functions import JITFunction
 from gluonize.write.contracts.configuration import Configuration, words_of
 from gluonize.write.contracts.contracts import quoted
@@ -48,14 +56,16 @@ class RunTimeContract:
     of_some: tuple[AskedOfSome, ...] = ()
 
     @classmethod
-    def of(cls, records: Sequence[Record], least: Mapping[str, int] = {}) -> RunTimeContract:
-        """What the texts with these records ask of a launch; least: what the kernel asserts of constexpr arguments."""
+    def of(cls, records: Sequence[Record], asserted: Mapping[str, Collection[int]] = {}) -> RunTimeContract:
+        """What the texts with these records ask of a launch; asserted: the values that constexpr arguments may have in the kernel."""
         pointers = {name for record in records for name in record.buffer_pointers}
         numbers = {name for record in records for name in record.non_negative}
         tuples = {name for record in records for name in record.descriptor_tuples}
         asked = [(c, what) for record in reversed(records) for c, what in record.conditions.items()]
         found = {Condition(c.bound.knowing(numbers), c.most): what for c, what in asked}
-        conditions = tuple((c, found[c]) for c in needed(found, dict.fromkeys(numbers, 0) | least))
+        least = {name: min(values) for name, values in asserted.items()}
+        values = {name: least[name] for name, every in asserted.items() if len({*every}) == 1}
+        conditions = fewest(found, dict.fromkeys(numbers, 0) | least, values)
         multiples = {name for record in records for name in record.multiples}
         aligned = {name for record in records for name in record.aligned}
         held = tuple(tuple(sorted(names)) for names in (pointers, numbers, tuples))
@@ -67,40 +77,9 @@ class RunTimeContract:
     def __bool__(self) -> bool:
         return bool(self.conditions or self.of_some) or any(getattr(self, field) for field in _FIELDS)
 
-    def asked(self, field: str) -> str:
-        """The names of a field as a hook spells them: a variable where some launches are asked for more; empty where none are."""
-        if any(getattr(some, field, ()) for some in self.of_some):
-            return field
-        return names_tuple(names) if (names := getattr(self, field)) else ""
-
-    def lines_apart(self) -> list[str]:
-        """Statements that find what is asked of this launch, in the variables that `asked` names."""
-        fields = [field for field in ("multiples", "aligned") if self.asked(field) == field]
-        if not fields:
-            return []
-        left_out = {k: v for k, v in AS_LAUNCHED.items() if any(k in x.row for x in self.of_some)}
-        rows = (
-            f"({', '.join([spelled(x.row), *(names_tuple(getattr(x, f)) for f in fields)])})," for x in self.of_some
-        )
-        return [
-            *(f"    {field} = {names_tuple(getattr(self, field))}" for field in fields),
-            *TOLD_LINES,
-            *([f"    seen = {spelled(left_out)} | seen"] if left_out else []),
-            f"    for row, {', '.join(f'more_{field}' for field in fields)} in (",
-            *(f"        {row}" for row in rows),
-            "    ):",
-            f"        if {MATCHES}:",
-            *(f"            {field} += more_{field}" for field in fields),
-        ]
-
     @property
     def asks_grid(self) -> bool:
-        return asks_grid(self.conditions)
-
-    @property
-    def asks_strides(self) -> bool:
-        """Whether a stride of a descriptor has to be a multiple."""
-        return any(".strides." in name for x in (self, *self.of_some) for name in x.multiples)
+        return any(condition.bound.asks_grid() for condition, _ in self.conditions)
 
     def lines(self) -> list[str]:
         """For people: one line per assumption."""
@@ -122,11 +101,11 @@ def _alignment_lines(asked: AskedOfSome | RunTimeContract) -> list[str]:
 
 
 def contract_of_texts(
-    texts: Sequence[tuple[Sequence[Record], Sequence[Configuration]]], least: Mapping[str, int]
+    texts: Sequence[tuple[Sequence[Record], Sequence[Configuration]]], asserted: Mapping[str, Collection[int]]
 ) -> RunTimeContract:
-    """The contract of several texts behind one name, each with the configurations that run it; least: as in `RunTimeContract.of`."""
-    contract = RunTimeContract.of([record for records, _ in texts for record in records], least)
-    own = [RunTimeContract.of(records, least) for records, _ in texts]
+    """The contract of several texts behind one name, each with the configurations that run it; asserted: as in `RunTimeContract.of`."""
+    contract = RunTimeContract.of([record for records, _ in texts for record in records], asserted)
+    own = [RunTimeContract.of(records, asserted) for records, _ in texts]
     multiples, aligned = (
         tuple(name for name in getattr(contract, field) if all(name in getattr(x, field) for x in own))
         for field in ("multiples", "aligned")
@@ -142,207 +121,250 @@ def contract_of_texts(
     return replace(contract, multiples=multiples, aligned=aligned, of_some=tuple(of_some))
 
 
-def names_tuple(names: Sequence[str]) -> str:
-    quotes = ", ".join(f'"{name}"' for name in names)
-    return f"({quotes},)" if len(names) == 1 else f"({quotes})"  # `()` of none
-
-
-def multiple_lines(names: str, strides: bool, refusal: str) -> list[str]:
-    """Statements that refuse an argument, or a stride of a descriptor, that is no multiple of 16; strides: some are of descriptors."""
-    if not strides:
-        return [
-            f"    for name in {names}:",
-            "        if isinstance(given.get(name), int) and given[name] % 16:",
-            f"            {refusal}",
-        ]
-    return [
-        f"    for name in {names}:",
-        '        held, _, axis = name.partition(".strides.")',
-        "        value = given[held][2][int(axis)] if axis else given.get(held)",
-        "        if isinstance(value, int) and value % 16:",
-        f"            {refusal}",
-    ]
-
-
-def aligned_lines(names: str, refusal: str) -> list[str]:
-    """Statements that refuse a tensor that starts at no multiple of 16 bytes, such as a slice."""
-    return [
-        f"    for name in {names}:",
-        '        start = getattr(given.get(name), "data_ptr", None)',
-        "        if start is not None and start() % 16:",
-        f"            {refusal}",
-    ]
-
-
-def positive_lines(names: str, refusal: str) -> list[str]:
-    """Statements that refuse a number that is not positive, or so small or great that products with it may not be normal numbers."""
-    return [
-        f"    for name in {names}:",
-        "        if given.get(name) is not None and not 2**-30 <= given[name] <= 2**30:",
-        f"            {refusal}",
-    ]
-
-
-def check_name(kernel: str) -> str:
-    return f"_check_{kernel.lstrip('_')}"
-
-
-def checked_name(kernel: str) -> str:
-    return f"_checked_{kernel.lstrip('_')}"
-
-
 _FIELDS = ("within_2gib", "non_negative", "descriptors", "multiples", "aligned", "images", "positive")
 IMAGE_PARTS = "base, shape, strides, pixel_box_lower_corner, pixel_box_upper_corner, steps"
-_CHECKED_RUN = (
-    "    def checked(*args, **kwargs):",
-    "        check(*args, **kwargs)",
-    "        return run(*args, **kwargs)",
-)
-_BASE_OF_TUPLE = (
-    "        tensor = given.get(name)",
-    "        tensor = tensor[0] if isinstance(tensor, tuple) else tensor",
-)
+
+# What conditions call beside `min`, `max` and `int`: parameters, and what is returned. What is no tensor (None, or a type that stands for
+# one while a launch is only warmed up) has nothing to check; one without a dtype may have any.
+HELPERS = {
+    "below_2gib": (
+        "*tensors",
+        'all([x.untyped_storage().size() < 2**31 for x in tensors if hasattr(x, "untyped_storage")])',
+    ),
+    "aligned": ("*tensors", 'all([x.data_ptr() % 16 == 0 for x in tensors if hasattr(x, "data_ptr")])'),
+    "tuples": ("*values", "all([isinstance(x, tuple) for x in values])"),
+    "image": ("parts", "len(parts) == 6 and {*map(len, parts[3:])} == {len(parts[1]) - 2}"),
+    "may_be": ("tensor, dtype", 'str(getattr(tensor, "dtype", dtype)).rpartition(".")[2] == dtype'),
+}
+NAME = "_assume"
+SWITCH = "GLUON_LAUNCH_CHECKS"
+_BUILTINS = ("min", "max", "int")
+_OPTIONS, _GRID = "options", "grid"  # of a launch, which are no arguments of the kernel
 
 
-def checks_a_default(fn: JITFunction, contract: RunTimeContract) -> bool:
-    """Whether the contract is about a number that a launch may leave to its default in the kernel's definition."""
-    more = (name for some in contract.of_some for name in (*some.multiples, *some.row))
-    asked = frozenset((*contract.non_negative, *contract.multiples, *contract.positive, *more))
-    asked = asked.union(*(c.bound.arguments() for c, _ in contract.conditions))
-    return any(p.has_default and p.name in asked for p in fn.params)
+@dataclass(frozen=True)
+class Asked:
+    """A contract, and of the arguments of its kernel those that are compile-time constants, which may be numbers of another class than
+    `int`, those that are None in some launch, and those that have defaults. run_with: the arguments, of a kernel that is launched by its own
+    `run(...)`, which calls no hooks and is told no compile-time constants: these are taken to be 0."""
+
+    contract: RunTimeContract
+    arguments: frozenset[str]
+    constants: frozenset[str] = frozenset()
+    optional: frozenset[str] = frozenset()
+    defaults: frozenset[str] = frozenset()
+    run_with: tuple[str, ...] = ()
+
+    def names_a_default(self, texts: Iterable[str]) -> bool:
+        """Whether conditions are about arguments that a launch may leave to their defaults."""
+        return any(re.search(rf"\b{name}\b", text) for text in texts for name in self.defaults)
+
+    @property
+    def conditions(self) -> list[tuple[Condition, str]]:
+        """Those that can be asked: `run` does not say the grid."""
+        return [(c, what) for c, what in self.contract.conditions if not (self.run_with and c.bound.asks_grid())]
+
+    @property
+    def asks_grid(self) -> bool:
+        return any(c.bound.asks_grid() for c, _ in self.conditions)
+
+    def number(self, name: str) -> str:
+        """An argument, or a part of one that is a descriptor, as a number."""
+        if self.run_with and name in self.constants:
+            return "0"
+        owner, _, size = name.partition(".shape[")
+        if size:
+            return f"{owner}[1][{size}"
+        held, _, axis = name.partition(".strides.")
+        text = f"{held}[2][{axis}]" if axis else name
+        return f"({text} or 0)" if name in self.optional else text
+
+    def whole(self, name: str) -> str:
+        """A number of which more is made: those of some classes wrap around."""
+        return f"int({self.number(name)})" if name in self.constants else self.number(name)
+
+    def multiples(self, names: Sequence[str]) -> str:
+        return " == ".join([*(f"{self.number(name)} % 16" for name in names), "0"])
+
+    def not_negative(self, names: Sequence[str]) -> str:
+        every = ", ".join(map(self.number, names))
+        return f"min({every}) >= 0" if len(names) > 1 else f"{every} >= 0"
+
+    def tensors(self, test: str, names: Sequence[str]) -> str:
+        """Of descriptors their tensors are tested."""
+        tuples = {*self.contract.descriptors, *self.contract.images}
+        return f"{test}({', '.join(f'{name}[0]' if name in tuples else name for name in names)})"
+
+    def unlike(self, row: Mapping[str, Any]) -> str:
+        """That a launch is not one of a row; what it does not show may be anything."""
+        texts = []
+        for name, value in row.items():
+            word = quoted(value) if isinstance(value, str) else repr(value)
+            if name in AS_LAUNCHED:
+                texts.append(f"{_OPTIONS}.get({quoted(name)}, {AS_LAUNCHED[name]}) != {word}")
+            elif name in self.constants:
+                texts.append(f"{name} not in ({word}, None)")
+            else:
+                texts.append(f"not may_be({name}, {word})")
+        return " or ".join(texts)
+
+    def texts(self, room: int) -> Iterator[str]:
+        """The conditions, as Python that is true where they hold, those first that others rest on. room: columns that one should have."""
+
+        def each(names: Sequence[str], text: Callable[[Sequence[str]], str]) -> Iterator[str]:
+            while names:
+                count = next((n for n in range(len(names), 1, -1) if len(text(names[:n])) <= room), 1)
+                yield text(names[:count])
+                names = names[count:]
+
+        c = self.contract
+        yield from each((*c.descriptors, *c.images), lambda names: f"tuples({', '.join(names)})")
+        yield from (f"image({name})" for name in c.images)
+        yield from each(c.within_2gib, lambda names: self.tensors("below_2gib", names))
+        yield from each(c.aligned, lambda names: self.tensors("aligned", names))
+        yield from each(c.multiples, self.multiples)
+        yield from each(c.non_negative, self.not_negative)
+        yield from (f"2**-30 <= {name} <= 2**30" for name in c.positive)
+        yield from (f"{bound.bound.text(self.whole)} <= {spelled(bound.most)}" for bound, _ in self.conditions)
+        for some in c.of_some:
+            others = self.unlike(some.row)
+            yield from each(some.multiples, lambda names: f"{self.multiples(names)} or {others}")
+            yield from each(some.aligned, lambda names: f"{self.tensors('aligned', names)} or {others}")
 
 
-def guard(
-    kernel: str, contract: RunTimeContract, arguments: Sequence[str] = (), defaults_of: str = "", shared: bool = False
-) -> str:
-    """A hook that refuses, before a launch, arguments outside the contract.
+@dataclass(frozen=True)
+class Checks:
+    """The launch checks of a file. name: of the function that installs them; width: of the file, in columns; returns: whether the kernel
+    that it is given is asked for, as by decorators."""
 
-    Triton calls it with the arguments of the launch, positional ones as given (`JITFunction.run`), and without those that
-    are left to their defaults; autotune and heuristics pass theirs on by name. A tensor shows its storage as torch does;
-    anything else has none to check.
-    arguments: the names of the kernel's arguments, for a kernel that is no global of the file.
-    defaults_of: the jit function that has the defaults of the arguments that a launch leaves out.
-    shared: the file has `SHARED_CHECK`, which does the work.
-    """
-    names = names_tuple(arguments) if arguments else f"{kernel}.arg_names"
-    defaults = f"{{p.name: p.default for p in {defaults_of}.params}} | " if defaults_of else ""
-    lines = [
-        f"def {check_name(kernel)}(*args, **kwargs):",
-        f'    """Refuse a launch of {kernel} outside what its translation assumes."""',
-        f"    given = {defaults}dict(zip({names}, args)) | kwargs",
-    ]
-    lines += contract.lines_apart()
-    terms = {field: contract.asked(field) for field in _FIELDS}
-    if shared:
-        given = [f"{field}={names}" for field, names in terms.items() if names]
-        lines += [f"    {SHARED_CHECK_NAME}({', '.join([quoted(kernel), 'given', *given])})"] if given else []
-        return "\n".join([*lines, *condition_lines(kernel, contract.conditions)])
-    listed = [terms[field] for field in _FIELDS]
-    both = bool({*contract.descriptors, *contract.images} & set(contract.within_2gib))
-    asked = _refusals(kernel, *listed, both, contract.asks_strides)
-    return "\n".join([*lines, *asked, *condition_lines(kernel, contract.conditions)])
+    asked: tuple[Asked, ...]
+    name: str = NAME
+    width: int = LINE_LENGTH
+    returns: bool = False
 
+    def word(self, name: str) -> str:
+        """What conditions call a function, or the options of a launch: an argument of a kernel may have its name."""
+        return numbered(f"{name}_", self._arguments.__contains__) if name in self._arguments else name
 
-def _refusals(
-    kernel: str,
-    within_2gib: str,
-    non_negative: str,
-    descriptors: str,
-    multiples: str,
-    aligned: str,
-    images: str,
-    positive: str,
-    both: bool,
-    strides: bool,
-) -> list[str]:
-    """The statements of a hook; kernel: its name, or a variable in braces; both: a descriptor's base is checked too; strides: its
-    strides are."""
-    lines: list[str] = []
-    if within_2gib:
+    @functools.cached_property
+    def _arguments(self) -> frozenset[str]:
+        return frozenset().union(*(asked.arguments for asked in self.asked))
+
+    def texts(self, asked: Asked) -> list[str]:
+        """The conditions of a kernel."""
+        found = list(asked.texts(self.width - len('    "",')))
+        for word in (*HELPERS, *_BUILTINS, _OPTIONS, _GRID):
+            if word in self._arguments:
+                found = [re.sub(rf"\b{word}(?=[([.])", self.word(word), text) for text in found]
+        return found
+
+    def call(self, jit: str, asked: Asked) -> str:
+        """What has every launch of the jit function `jit` checked, and gives it back."""
+        names = [f"names={asked.run_with!r}"] if asked.run_with else []
+        return f"{self.name}({', '.join([jit, *map(quoted, self.texts(asked)), *names])})"
+
+    def decorator(self, name: str, asked: Asked) -> str:
+        """The same as a decorator, for a kernel that is no global of the file."""
+        return f"def {name}(kernel):\n    return {self.call('kernel', asked)}"
+
+    def functions(self) -> dict[str, str]:
+        """What conditions of the file call, by what they call it: the definitions of helpers, and the names of Python's own functions."""
+        every = "\n".join(text for asked in self.asked for text in self.texts(asked))
+        found = {}
+        for name in (*HELPERS, *_BUILTINS):
+            word = self.word(name)
+            if re.search(rf"\b{word}\(", every):
+                found[word] = "\n".join(_returning(word, *HELPERS[name])) if name in HELPERS else name
+        return found
+
+    def function(self) -> str:
+        """The function that the file calls for each kernel."""
+        functions = self.functions()
+        known = [_entry(word, word if "\n" in text else text) for word, text in functions.items() if word != text]
+        known.append(_entry("refuse", "refuse"))
+        grid, options = self.word(_GRID), self.word(_OPTIONS)
+        asks_grid = any(asked.asks_grid for asked in self.asked)
+        by_run = any(asked.run_with for asked in self.asked)
+        defaults = asks_grid or any(asked.names_a_default(self.texts(asked)) for asked in self.asked)
+        known += [_entry("defaults", "defaults")] if defaults else []
+        names = (
+            'f"{p.name}=defaults.get({p.name!r})" for p in kernel.params'
+            if defaults
+            else 'f"{name}=None" for name in kernel.arg_names'
+        )
+        names = f'f"{{name}}=None" for name in names) if names else ", ".join({names}' if by_run else names
+        more = f", {grid}=None" if asks_grid else ""
+        check = f'eval(f"lambda {{arguments}}{more}, **{options}: {{tests}}", {{{", ".join(known)}}})'
+        lines = [
+            f"def {self.name}(kernel, *conditions{', names=()' if by_run else ''}):",
+            '    """Refuse launches of a kernel for which a condition is false."""',
+            "    import os",
+            "",
+        ]
+        for text in functions.values():
+            lines += [*(f"    {line}" for line in text.split("\n")), ""] if "\n" in text else []
         lines += [
-            f"    for name in {within_2gib}:",
-            *(_BASE_OF_TUPLE if both else ()),
-            f'        storage = getattr({"tensor" if both else "given.get(name)"}, "untyped_storage", None)',
-            "        if storage is not None and storage().size() > 2**31 - 1:",
-            f'            raise ValueError(f"{kernel}: storage of {{name}} exceeds 2 GiB")',
+            "    def refuse(condition, given):",
+            '        names = [name for name in compile(condition, "", "eval").co_names if name in given]',
+            '        values = ", ".join(f"{name}={getattr(given[name], \'shape\', ()) or given[name]}" for name in names)',
+            f'        raise ValueError(f"{{kernel.{"fn." * by_run}__name__}}: {{condition}} is false for {{values}}")',
+            "",
+            *(["    defaults = {p.name: p.default for p in kernel.params if p.has_default}"] if defaults else []),
+            f'    arguments = ", ".join({names})',
+            '    tests = " and ".join(f"({condition} or refuse({condition!r}, locals()))" for condition in conditions)',
+            f"    check = {check}",
         ]
-    if non_negative:
-        lines += [
-            f"    for name in {non_negative}:",
-            "        if isinstance(given.get(name), int) and given[name] < 0:",
-            f'            raise ValueError(f"{kernel}: {{name}} is negative")',
-        ]
-    if descriptors:
-        lines += [
-            f"    for name in {descriptors}:",
-            "        if not isinstance(given.get(name), tuple):",
-            f'            raise TypeError(f"{kernel}: {{name}} takes (base, tuple(shape), tuple(strides)) of the descriptor")',
-        ]
-    if multiples:
-        lines += multiple_lines(multiples, strides, f'raise ValueError(f"{kernel}: {{name}} is no multiple of 16")')
-    if aligned:
-        lines += aligned_lines(aligned, f'raise ValueError(f"{kernel}: {{name}} starts at no multiple of 16 bytes")')
-    if positive:
-        lines += positive_lines(positive, f'raise ValueError(f"{kernel}: {{name}} is not from 2**-30 to 2**30")')
-    if images:
-        lines += [
-            f'    parts = "{IMAGE_PARTS}"',
-            f"    for name in {images}:",
-            "        value = given.get(name)",
-            "        if not isinstance(value, tuple) or len(value) != 6 or {*map(len, value[3:])} != {len(value[1]) - 2}:",
-            f'            raise TypeError(f"{kernel}: {{name}} takes ({{parts}}) of the descriptor")',
-        ]
-    return lines
+        if asks_grid:
+            lines += [
+                "    run = kernel.run",
+                "",
+                "    def checked(*args, grid, warmup=False, **kwargs):",
+                "        given = defaults | dict(zip(kernel.arg_names, args)) | kwargs",
+                "        programs = [*(grid(given) if callable(grid) else grid), 1, 1, 1]",
+                "        if not warmup and 0 not in programs:",
+                f"            check(*args, {grid}=programs, **kwargs)",
+                "        return run(*args, grid=grid, warmup=warmup, **kwargs)",
+                "",
+            ]
+        installed = "kernel.run = checked" if asks_grid else "kernel.add_pre_run_hook(check)"
+        if by_run:  # kernels of other files are made the same way: one function serves both
+            lines += [
+                "    plain = kernel.run",
+                "",
+                "    def run(*args, **kwargs):",
+                "        check(*args[: len(names)])",
+                "        return plain(*args, **kwargs)",
+                "",
+            ]
+            installed = f"if names:\n            kernel.run = run\n        else:\n            {installed}"
+        lines += [f'    if os.environ.get("{SWITCH}") != "0":', f"        {installed}"]
+        return "\n".join([*lines, *(["    return kernel"] if self.returns else [])])
 
 
-SHARED_CHECK_NAME = "_refuse_outside"
+def _entry(name: str, value: str) -> str:
+    return f'"{name}": {value}'
 
 
-def shared_check(contracts: Sequence[RunTimeContract]) -> str:
-    """The function that the hooks of several kernels of a file call with the arguments of a launch."""
-    used = [field for field in _FIELDS if any(c.asked(field) for c in contracts)]
-    lines = [
-        f"def {SHARED_CHECK_NAME}({', '.join(['kernel', 'given', *(f'{field}=()' for field in used)])}):",
-        '    """Refuse a launch outside what the translation of its kernel assumes."""',
-    ]
-    listed = [field if field in used else "" for field in _FIELDS]
-    return "\n".join(
-        [
-            *lines,
-            *_refusals(
-                "{kernel}", *listed, bool({"descriptors", "images"} & {*used}), any(c.asks_strides for c in contracts)
-            ),
-        ]
-    )
+def _returning(name: str, parameters: str, value: str) -> list[str]:
+    return [f"def {name}({parameters}):", f"    return {value}"]
 
 
-def hook(kernel: str, jit: str, contract: RunTimeContract) -> str:
-    """The statement that has every launch of the jit function `jit` checked."""
-    if contract.asks_grid:  # a hook is not given it
-        wrapper = run_wrapper(kernel, check_name(kernel))
-        return f"{wrapper}\n\n\n{jit}.run = {run_checked_name(kernel)}({jit}.run)"
-    return f"{jit}.add_pre_run_hook({check_name(kernel)})"
+def asked_of(contract: RunTimeContract, fn: JITFunction, specs: Iterable[LaunchSpec]) -> Asked:
+    """What the kernel `fn` asks of launches, translated for `specs`."""
+    optional = {name for spec in specs for name, value in spec.constexprs.items() if value is None}
+    constants = frozenset(p.name for p in fn.params if p.is_constexpr)
+    arguments, defaults = (frozenset(p.name for p in fn.params if p.has_default or every) for every in (True, False))
+    return Asked(contract, arguments, constants, frozenset(optional - constants), defaults)
 
 
-def installer(kernel: str, contract: RunTimeContract, fn: JITFunction, around_run: bool = False) -> str:
-    """A decorator that puts the hook of `guard` on a jit function, for a kernel that is no global of the file.
-
-    around_run: on something else that has a `run`, and calls no hooks.
-    """
-    check = check_name(kernel)
-    lines = [f"def {checked_name(kernel)}(kernel):"]
-    if checks_a_default(fn, contract) and not around_run:
-        lines.append("    defaults = {p.name: p.default for p in kernel.params}")
-        given = "defaults | dict(zip(kernel.arg_names, args)) | kwargs"
-        check = f"lambda *args, **kwargs: {check}(**({given}))"
-    if not contract.asks_grid and not around_run:
-        return "\n".join([*lines, f"    kernel.add_pre_run_hook({check})", "    return kernel"])
-    body = [
-        "    run, check = kernel.run, " + check,
-        "",
-        *_CHECKED_RUN,
-        "",
-        "    kernel.run = checked",
-        "    return kernel",
-    ]
-    return "\n".join([*lines, *body])
+__all__ = [
+    "HELPERS",
+    "NAME",
+    "SWITCH",
+    "Asked",
+    "AskedOfSome",
+    "Checks",
+    "RunTimeContract",
+    "asked_of",
+    "contract_of_texts",
+]

@@ -52,13 +52,5 @@ def spelled(row: dict[str, Any]) -> str:
 # Of a launch whose arguments are `given`; and whether it may have a `row`: what it does not show may be anything.
 _SHOWN = 'name: str(x.dtype).rpartition(".")[2] if hasattr(x, "dtype") else x'
 SEEN = f"seen = {{{_SHOWN} for name, x in given.items()}}"
-# The same in a hook, without what is told neither by a type nor by its value: that may be anything.
-TOLD_LINES = (
-    "    seen = {",
-    f"        {_SHOWN}",
-    "        for name, x in given.items()",
-    '        if hasattr(x, "dtype") or isinstance(x, (bool, int, float, str))',
-    "    }",
-)
 AS_LAUNCHED = {"num_warps": 4, "num_ctas": 1}  # without a number of its own
 MATCHES = "all(seen.get(name, value) == value for name, value in row.items())"

@@ -11,14 +11,8 @@ import json
 from typing import Any
 
 from gluonize.gluon.imports import Import
-from gluonize.output.contracts.launch_checks import (
-    RunTimeContract,
-    aligned_lines,
-    multiple_lines,
-    names_tuple,
-    positive_lines,
-)
-from gluonize.output.contracts.launch_conditions import condition_tests
+from gluonize.gluon.function import formatted
+from gluonize.output.contracts.launch_checks import Checks, asked_of
 from gluonize.output.contracts.seen_rows import MATCHES, SEEN, shown, spelled
 from gluonize.output.merging.kernel_family import Family
 from gluonize.triton_api import front_end, jit_functions
@@ -71,32 +65,12 @@ def fits_function(family: Family, picked_later: bool) -> str:
 
     picked_later: autotune or heuristics decide the number of warps, so a launch that does not name it may have any.
     """
-    contract: RunTimeContract = family.contract
-    name = family.name
-    rows = served_rows(family)
+    name, rows = family.name, served_rows(family)
     lines = [
         f"def {fits_name(name)}(given):",
         f'    """Whether the translated {name} serves a launch with these arguments."""',
+        *(assumed_lines(family) if family.contract else ()),
     ]
-    if contract.within_2gib:
-        lines += [
-            f"    for name in {names_tuple(contract.within_2gib)}:",
-            '        storage = getattr(given.get(name), "untyped_storage", None)',
-            "        if storage is not None and storage().size() > 2**31 - 1:",
-            "            return False",
-        ]
-    if contract.non_negative:
-        lines += [
-            f"    if any(isinstance(given.get(name), int) and given[name] < 0 for name in {names_tuple(contract.non_negative)}):",
-            "        return False",
-        ]
-    lines += contract.lines_apart()
-    multiples, aligned = contract.asked("multiples"), contract.asked("aligned")
-    lines += multiple_lines(multiples, contract.asks_strides, "return False") if multiples else []
-    lines += aligned_lines(aligned, "return False") if aligned else []
-    if contract.positive:
-        lines += positive_lines(names_tuple(contract.positive), "return False")
-    lines += condition_tests(contract.conditions)
     defaults = {"num_warps": 4} | ({"num_ctas": 1} if any("num_ctas" in row for row in rows) else {})
     lines += [
         "    served = (",
@@ -110,7 +84,33 @@ def fits_function(family: Family, picked_later: bool) -> str:
         f"    {SEEN}",
         f"    return any({MATCHES} for row in served)",
     ]
-    return "\n".join(lines)
+    return formatted("\n".join(lines)).rstrip()
+
+
+def assumed_lines(family: Family) -> list[str]:
+    """Statements that return False for a launch outside of the contract."""
+    asked = asked_of(family.contract, family.loaded.fn, [version.spec for version in family.versions])
+    checks = Checks((asked,))
+    lines = []
+    for word, text in checks.functions().items():
+        if text != word:
+            lines += [f"    {line}" for line in text.split("\n")] if "\n" in text else [f"    {word} = {text}"]
+    grid = checks.word("grid")
+    more = [f"{grid}=None"] if family.contract.asks_grid else []
+    parameters = [*(f"{p.name}=None" for p in family.loaded.fn.params), *more, f"**{checks.word('options')}"]
+    every = " and ".join(f"({text})" for text in checks.texts(asked))
+    lines += [f"    def assumed({', '.join(parameters)}):", f"        return {every}"]
+    if not more:
+        return [*lines, "    if not assumed(**given):", "        return False"]
+    return [
+        *lines,
+        '    grid = given.get("grid", ())',
+        "    programs = [*(grid(given) if callable(grid) else grid), 1, 1, 1]",
+        "    if 0 in programs:",
+        "        return True  # nothing is launched",
+        f'    if not assumed(**given | {{"{grid}": programs}}):',
+        "        return False",
+    ]
 
 
 def installed(family: Family) -> str:

@@ -9,25 +9,16 @@ import ast
 import os
 import types
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import libcst as cst
 
 from gluonize.diagnostics import Diagnostic, TranslationError
-from gluonize.gluon.function import JIT, Block, GluonFunction, Statement, definitions, expression, shifted
+from gluonize.gluon.function import JIT, Block, GluonFunction, Statement, definitions, expression, formatted, shifted
 from gluonize.gluon.imports import TRITON_LANGUAGE, in_order
 from gluonize.gluon.origins import Printed
 from gluonize.gluon.walk import dotted, functions, lines, loads, names, walk
-from gluonize.output.contracts.launch_checks import (
-    SHARED_CHECK_NAME,
-    checked_name,
-    checks_a_default,
-    guard,
-    hook,
-    installer,
-    shared_check,
-)
 from gluonize.output.file import fallback
 from gluonize.output.file.author import AuthorFile, FileEdits
 from gluonize.output.file.host_options import launches
@@ -37,7 +28,8 @@ from gluonize.output.file.inductor_kernels import restated
 from gluonize.output.file.inductor_kernels import sources as inductor_sources
 from gluonize.output.file.inductor_kernels import stated_of
 from gluonize.output.file.jit_call_edits import edit_calls
-from gluonize.output.file.standalone import SourceFacts, families_of, header, names_in
+from gluonize.output.contracts.launch_checks import Asked
+from gluonize.output.file.standalone import SourceFacts, asked_by, checks_of, families_of, header, names_in
 from gluonize.output.merging.helper_pool import Helper, HelperPool, place_of
 from gluonize.output.merging.kernel_family import Family, KernelVersion
 from gluonize.output.programs.runs import persistent_run, stream_k_run
@@ -162,9 +154,9 @@ class _Rewriting:
         own = {key[2] for key in self.translated if key not in self.kept} | self.superseded
         self.pool = HelperPool(self.base_name, names_in(versions) | (self.names.bound - own))
         self.families = families_of(versions, self.pool)
-        self.contracts = [family.contract for family in self.families if family.contract]
-        taken = self.pool.taken
-        self.shared = len(self.contracts) > 1 and not general and SHARED_CHECK_NAME not in taken
+        decorated = not all(map(self.is_plain, self.families))
+        checks = checks_of(self.families, self.pool.taken, facts, decorated)
+        self.checks = replace(checks, asked=tuple(self.asked(family) for family in self.families if family.contract))
         self.plain = [fn for key, fn in plain.items() if key not in self.kept]
         self.moved = MovedImports()
         self.of_inductor = any(stated_of(version) is not None for version in versions)
@@ -207,12 +199,12 @@ class _Rewriting:
         unseen = launches(self.file.statements, self.facts.options, edits)
         copies = [h for h in self.pool.helpers if not self.here(h.fn)]
         self.needs()
-        blocks = [definitions(shared_check(self.contracts))] if self.shared else []
-        blocks += [inductor_sources()] if self.of_inductor else []
+        checks = [definitions(formatted(self.checks.function()))] if self.checks.asked and not self.general else []
+        blocks = [inductor_sources()] if self.of_inductor else []
         blocks += [h.block for h in copies] + ([definitions(fallback.LAUNCHER)] if self.general else [])
-        if blocks or self.prelude.definitions:
+        if checks or blocks or self.prelude.definitions:
             first = min(self.file.function_at(r.line).top for r in replacements)
-            edits.above[first] = [*self.prelude.definitions, *edits.above.get(first, ()), *blocks]
+            edits.above[first] = [*self.prelude.definitions, *checks, *edits.above.get(first, ()), *blocks]
         edits.constants = self.prelude.constants
         new = [r.function.defined(JIT) for r in replacements if r.function is not None]
         self.imports(edits, [*edits.added, *new], gone, {h.name for h in copies})
@@ -253,30 +245,35 @@ class _Rewriting:
         if self.general:
             self.persistent(family, "", False)
             return self.with_general(family, node)
-        above = [d.kind for d in loaded.decorators if d.kind != "jit"]
-        plain = node in self.file.statements and set(above) <= {"autotune", "heuristics"}
-        plain = plain and loaded.node is not None and not _made_by_call(loaded)
-        jit = f"{family.name}{'.fn' * len(above)}"
+        plain = self.is_plain(family)
+        jit = f"{family.name}{'.fn' * sum(d.kind != 'jit' for d in loaded.decorators)}"
         runs = self.persistent(family, jit, plain)
         if not family.contract:
             return Replacement(line, family.function, family.before, runs)
         if plain:
-            install = hook(family.name, jit, family.contract)
-            defaults_of = jit if checks_a_default(loaded.fn, family.contract) else ""
-            check = guard(family.name, family.contract, defaults_of=defaults_of, shared=self.shared)
+            check = definitions(formatted(self.checks.call(jit, self.asked(family))))
             # The grid of the source is checked; of programs that share steps, their own.
-            checks = definitions(check), definitions(install)
-            after = (*checks, *runs) if family.shared is not None else (*runs, *checks)
+            after = (check, *runs) if family.shared is not None else (*runs, check)
             return Replacement(line, family.function, family.before, after)
-        # A kernel that host code may wrap or make again: the hook goes in where the jit function is made.
-        by_run = self.is_run_by_inductor(family)
-        names = tuple(
-            p.name for p in loaded.fn.params if not (by_run and p.is_constexpr)
-        )  # which are no arguments there
-        check = guard(family.name, family.contract, names, shared=self.shared)
-        install = installer(family.name, family.contract, loaded.fn, by_run)
-        before = *family.before, definitions(check), definitions(install)
-        return Replacement(line, family.function, before, hook=checked_name(family.name), around_all=by_run)
+        # A kernel that host code may wrap or make again: its launches are checked where the jit function is made.
+        checked, by_run = checked_name(family.name), self.is_run_by_inductor(family)
+        decorator = definitions(formatted(self.checks.decorator(checked, self.asked(family))))
+        return Replacement(line, family.function, (*family.before, decorator), hook=checked, around_all=by_run)
+
+    def asked(self, family: Family) -> Asked:
+        """What a kernel asks of launches, as this file launches it."""
+        asked = asked_by(family)
+        if not self.is_run_by_inductor(family):
+            return asked
+        return replace(asked, run_with=tuple(p.name for p in family.loaded.fn.params if not p.is_constexpr))
+
+    def is_plain(self, family: Family) -> bool:
+        """Whether a kernel is defined at the top level, under Triton's own decorators alone."""
+        loaded = family.loaded
+        if self.file.function_at(loaded.line).node not in self.file.statements or loaded.node is None:
+            return False
+        above = {d.kind for d in loaded.decorators} - {"jit", "autotune", "heuristics"}
+        return not above and not _made_by_call(loaded)
 
     def is_run_by_inductor(self, family: Family) -> bool:
         """Whether the file itself launches a kernel of Inductor's, `kernel.run(...)`: of one that is alone in a file of the cache other
@@ -425,6 +422,10 @@ class _Rewriting:
 
 
 _UNKNOWN = object()
+
+
+def checked_name(kernel: str) -> str:
+    return f"_checked_{kernel.lstrip('_')}"
 
 
 def _under_gluon(decorators: Sequence[cst.Decorator], number: int, hook: str) -> list[cst.Decorator]:

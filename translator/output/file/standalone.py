@@ -5,16 +5,17 @@ from __future__ import annotations
 import ast
 import os
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import libcst as cst
 
-from gluonize.gluon.function import BLANK, JIT, Block, definitions, with_lines_above
+from gluonize.gluon.function import BLANK, JIT, Block, definitions, formatted, with_lines_above
 from gluonize.gluon.imports import in_order
 from gluonize.gluon.origins import Printed
-from gluonize.output.contracts.launch_checks import checks_a_default, guard, hook, shared_check
+from gluonize.numbered import numbered
+from gluonize.output.contracts.launch_checks import NAME, SWITCH, Asked, Checks, asked_of
 from gluonize.output.file.author import apart
 from gluonize.output.file.import_aliases import aliases
 from gluonize.output.merging.helper_pool import HelperPool
@@ -76,23 +77,31 @@ def standalone_module(versions: Sequence[KernelVersion], facts: SourceFacts) -> 
             prelude.add(name, value, user)
         prelude.imports |= version.emitted.record.imports
     blocks = [*prelude.definitions, *(h.block for h in pool.helpers)]
-    contracts = [family.contract for family in families if family.contract]
-    shared = len(contracts) > 1
-    blocks += [definitions(shared_check(contracts))] if shared else []
+    checks = checks_of(families, pool.taken | prelude.names.keys(), facts)
+    blocks += [definitions(formatted(checks.function()))] if checks.asked else []
     for family in families:
         blocks += [*family.before, (family.function.defined(JIT),)]
         if family.tiles is not None:
             blocks += [definitions(persistent_run(family.name, family.name, family.tiles))]
         if family.contract:
-            defaults_of = family.name if checks_a_default(family.loaded.fn, family.contract) else ""
-            check = guard(family.name, family.contract, defaults_of=defaults_of, shared=shared)
-            blocks += [definitions(check), definitions(hook(family.name, family.name, family.contract))]
+            blocks += [definitions(formatted(checks.call(family.name, asked_by(family))))]
         if family.shared is not None:
             blocks += [definitions(stream_k_run(family.name, family.name, family.shared))]
         asked = {v.spec.kernel.rpartition(".")[2] for v in family.versions} - {family.name}
         blocks += [definitions(f"{name} = {family.name}") for name in sorted(asked)]
     notes = tuple(note for family in families for note in family.notes)
     return Printed.of(_laid_out(header(families, facts), prelude, blocks, facts.triton)), notes
+
+
+def asked_by(family: Family) -> Asked:
+    """What a kernel asks of launches."""
+    return asked_of(family.contract, family.loaded.fn, [version.spec for version in family.versions])
+
+
+def checks_of(families: Sequence[Family], taken: Collection[str], facts: SourceFacts, returns: bool = False) -> Checks:
+    """The launch checks of a file. taken: names that it has already; returns: whether what installs them is a decorator of some kernel."""
+    asked = tuple(asked_by(family) for family in families if family.contract)
+    return Checks(asked, numbered(NAME, taken.__contains__), facts.line_length, returns)
 
 
 def _laid_out(header: str, prelude: Prelude, blocks: Sequence[Block], triton: str) -> cst.Module:
@@ -108,6 +117,7 @@ def _laid_out(header: str, prelude: Prelude, blocks: Sequence[Block], triton: st
     return cst.Module(parts, header=[cst.EmptyLine(comment=cst.Comment(line)) for line in header.split("\n")])
 
 
+_CHECKED = f"A launch that breaks an assumption is refused; with {SWITCH}=0 in the environment none is checked."
 _SERVED = "runs as an earlier launch: device code does not see num_stages"
 
 
@@ -130,6 +140,7 @@ def header(families: Sequence[Family], facts: SourceFacts) -> str:
         lines += dict.fromkeys(
             f"#   {line}" for version in family.versions for line in version.emitted.record.explained
         )
+    lines += [f"# {_CHECKED}"] if any(family.contract for family in families) else []
     lines += [f"# {line}" for line in facts.assumptions]
     return "\n".join(part for line in lines for part in _wrapped(line, facts.line_length))
 

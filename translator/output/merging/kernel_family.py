@@ -149,11 +149,11 @@ def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
 def _contract(members: Sequence[Member], keys: Sequence[Key]) -> RunTimeContract:
     """What the launches of all members are asked for; alignment, only of those whose own text rests on it."""
     texts = [([v.emitted.record for v in m.versions], [dict(zip(keys, row)) for row in m.rows(keys)]) for m in members]
-    return contract_of_texts(texts, _least(members, keys))
+    return contract_of_texts(texts, _asserted(members, keys))
 
 
-def _least(members: Sequence[Member], keys: Sequence[Key]) -> dict[str, int]:
-    """The least value of each constexpr argument whose values the kernel asserts."""
+def _asserted(members: Sequence[Member], keys: Sequence[Key]) -> dict[str, list[int]]:
+    """The values of each constexpr argument whose values the kernel asserts."""
     every = [c for member in members for c in member.configurations]
     asserted = [
         key
@@ -161,7 +161,7 @@ def _least(members: Sequence[Member], keys: Sequence[Key]) -> dict[str, int]:
         if key.kind == "constexpr" and (key in keys or all(member.needs.wants(key) for member in members))
     ]
     values = {key.name: [c[key] for c in every] for key in asserted}
-    return {name: min(found) for name, found in values.items() if {*map(type, found)} == {int}}
+    return {name: found for name, found in values.items() if {*map(type, found)} == {int}}
 
 
 _Group = tuple[GluonFunction, list[KernelVersion], list[Helper]]
