@@ -16,14 +16,17 @@ from translation_of import dedent, launch, translate
 
 POINTER = {"x_ptr": "*fp16", "table_ptr": "*i32", "out_ptr": "*fp32"}
 NUMBERS = {"rows": "i32", "stride_page": "i32", "stride_row": "i32"}
-TILES = {"ROWS": 32, "COLUMNS": 64}
+TILES = {"ROWS": 32, "COLUMNS": 64, "HEADS": 4}
 # Pages of rows, whose numbers are read from memory; {} is what is done with the number.
 PAGES = """
     import triton
     import triton.language as tl
 
     @triton.jit
-    def kernel(x_ptr, table_ptr, out_ptr, rows, stride_page, stride_row, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    def kernel(
+        x_ptr, table_ptr, out_ptr, rows, stride_page, stride_row,
+        ROWS: tl.constexpr, COLUMNS: tl.constexpr, HEADS: tl.constexpr,
+    ):
         pid = tl.program_id(0)
         page = tl.load(table_ptr + pid){wide}
         offs_row = tl.arange(0, ROWS)
@@ -32,6 +35,7 @@ PAGES = """
         tl.store(out_ptr + pid * COLUMNS + offs_column, tl.sum(x.to(tl.float32), 0))
     """
 ONE = "x = tl.load(x_ptr + page * stride_page + offs_row[:, None] * stride_row + offs_column[None, :])"
+HEAD = ONE.replace("offs_row[:", "(pid % HEADS * ROWS + offs_row)[:")
 WRAPPED = ONE.replace("offs_row[:", "(offs_row % rows)[:")
 KEPT = """ptrs = x_ptr + page * stride_page + (offs_row[:, None] * stride_row + offs_column[None, :])
         x = tl.load(ptrs)"""
@@ -62,7 +66,7 @@ def verdict(folder: Path, text: str, spec, target: str) -> str:
 
 
 @pytest.mark.parametrize("target", ["gfx942", "gfx950", "gfx1201", "gfx1250"])
-@pytest.mark.parametrize("loads", [ONE, WRAPPED, KEPT, MOVED, LOOP])
+@pytest.mark.parametrize("loads", [ONE, HEAD, WRAPPED, KEPT, MOVED, LOOP])
 def test_a_page_is_part_of_the_base(tmp_path, loads, target):
     text, spec = pages(tmp_path, loads, target)
     assert "storage of out_ptr" not in text or "x_ptr" not in text.split("storage of ")[1].split("within")[0]

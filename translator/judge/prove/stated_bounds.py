@@ -256,6 +256,8 @@ def _polynomial(
         return arguments[name]
     if type(contract.constants.get(name)) is int:
         return t.integer(contract.constants[name])
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "min" and len(node.args) == 2:
+        return _no_more_than_least(node.args, contract, t, arguments, programs)
     if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "grid" and isinstance(node.slice, ast.Constant):
         number = programs.get(node.slice.value)
         return None if number is None else t.add(number, t.integer(1))
@@ -270,4 +272,16 @@ def _polynomial(
             return t.add(a, b, -1)
         if isinstance(node.op, ast.Mult):
             return t.multiply(a, b)
+    return None
+
+
+def _no_more_than_least(
+    parts: Sequence[ast.expr], contract: Contract, t: Terms, arguments: Mapping[str, Term], programs: Mapping[int, Term]
+) -> Term | None:
+    """What is no more than the lesser of an expression that is not negative and a number: the remainder by the number after that."""
+    known = {k: v for k, v in contract.constants.items() if type(v) is int}
+    for part, other in (parts, parts[::-1]):
+        most, whole = _evaluate(other, known), _polynomial(part, contract, t, arguments, programs)
+        if most is not None and most >= 0 and whole is not None and whole.low >= 0:
+            return t.rem(whole, t.integer(most + 1))
     return None
