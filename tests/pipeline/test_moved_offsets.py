@@ -41,7 +41,7 @@ def spec():
 def test_what_each_iteration_adds_is_checked_before_the_launch(tmp_path: Path):
     text = validated(tmp_path, SOURCE, spec(), "gfx1250")
     assert text.count("tdm.async_load(") == 4 and "buffer_load" not in text and "async_copy" not in text
-    bound = "(grid[0] - 1) * N + (max(N - 1, 0) // 64 + 1) * BLOCK <= 2**31 - 1"
+    bound = "(grid[0] - 1) * N + (max(N - 1, 0) // 64 + 1) * 64 <= 2**31 - 1"
     assert bound in " ".join(line.strip("# ") for line in text.splitlines()), text
     (tmp_path / "output.py").write_text(
         text.replace("y_ahead += BLOCK", "y_ahead += 2 * BLOCK").replace("y += BLOCK", "y += 2 * BLOCK")

@@ -25,7 +25,7 @@ SOURCE = dedent("""
 TAKEN = {
     "grown-after-the-guard": (
         "offset = 0\n    t = pid\n    if t >= start and t < N:\n        for _ in range(3):\n            offset = t - start\n            t += 1",
-        ("start >= 0", "max(0, grid[0] + 2) <= 2**31 - 1"),
+        ("start >= 0", "grid[0] <= 2**31 - 3"),
     ),
     "program": ("offset = pid * BLOCK", ""),
     "parameter": ("offset = start", "start >= 0"),

@@ -18,7 +18,7 @@ from gluonize.facts.function import FunctionFacts
 from gluonize.facts.numbers.signs import Signs, arguments_at, checked_at, most_checked, most_of
 from gluonize.facts.obligations import Obligation
 from gluonize.facts.webs import Web
-from gluonize.trace.front.trace import TensorFact
+from gluonize.trace.front.trace import ConstFact, TensorFact
 from gluonize.trace.model.elements import bits_of
 from gluonize.write.accesses.addresses import Address, Term, address_of, is_pointer, wide_scalar
 from gluonize.write.state.fresh_names import FreshNames
@@ -144,6 +144,11 @@ def _near(facts: FunctionFacts, proof: Signs, reached: Reached, size: int) -> se
     """What has to be checked beside what `proof` rests on so that no offset is 2 GiB or more; None where the host cannot."""
     found: set[Obligation] = set()
     said = {name for o in proof.assumed if o.kind == "not-negative" for name in o.arguments}
+    kernel = facts.kernel.trace.frames[0]
+    # Numbers that are 1 in this launch are constants to Triton, so that nothing was asked about their sign.
+    numbers = {
+        p.name for p in kernel.fn.params if not p.is_constexpr and isinstance(kernel.args.get(p.name), ConstFact)
+    }
     if reached.grows:
         return None
     for terms in reached.sums:
@@ -154,6 +159,7 @@ def _near(facts: FunctionFacts, proof: Signs, reached: Reached, size: int) -> se
         if checks is None:
             return None
         conditions, names = checks
+        names |= numbers & frozenset().union(*(condition.bound.arguments() for condition in conditions))
         found |= {checked_at(facts, terms[0].node, "reach", REWRITE, condition) for condition in conditions}
         found |= arguments_at(facts, terms[0].node, REWRITE, names - said)
     return found
