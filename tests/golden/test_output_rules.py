@@ -14,7 +14,6 @@ MOST_IN_THE_MEDIAN = 3
 BROKEN = {
     "lines": "lines of condition strings, and of authors, are longer",
     "check": "a check that asks for the grid takes a function around `run`",
-    "names": "helpers whose code stands in a loop stay in Triton",
     "duplicates": "layouts that come from two loops have two names",
     "bools": "each pointer that may not be of bools has a line",
 }

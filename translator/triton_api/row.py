@@ -11,7 +11,6 @@ from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.rules.gluon import at_version
 from gluonize.versions import triton_version
 
-
 # A module that moved with all that is in it: (where it was, first version, where that has it). One row for all names in it.
 MOVED: tuple[tuple[str, str, str], ...] = ()
 

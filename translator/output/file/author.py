@@ -33,6 +33,7 @@ Changes = dict[cst.CSTNode, Change]
 class FileEdits:
     """What becomes of a file. changes, above, below: of statements of the top level, by index; above, below: blocks around one.
 
+    left_out: those that go, with the comments right above them.
     imports: new ones; constants: statements under them. dropped: names that imports bind for nothing, and dotted modules. header: comments. aliases:
     for what is new.
     """
@@ -40,6 +41,7 @@ class FileEdits:
     changes: dict[int, Changes] = field(default_factory=dict)
     above: dict[int, list[Block]] = field(default_factory=dict)
     below: dict[int, list[Block]] = field(default_factory=dict)
+    left_out: set[int] = field(default_factory=set)
     imports: Sequence[Import] = ()
     constants: Sequence[Statement] = ()
     dropped: Collection[str] = ()
@@ -152,11 +154,15 @@ class AuthorFile:
         out: list[Statement] = []
         left: list[cst.EmptyLine] = []
         for index, s in enumerate(self.statements):
+            if index == after_imports:
+                out += imports
+            if index in edits.left_out:
+                left = [*left, *_section_above(s)]
+                continue
             changes = edits.changes.get(index, {})
             changed = with_lines_above(_changed(s, changes) if changes else s, left)
             left = _blank_end(s) if s in changes else []
             if index == after_imports:
-                out += imports
                 changed = changed if changed.leading_lines or not out else with_lines_above(changed, (BLANK,))
             out += _under([edits.placed(block) for block in edits.above.get(index, ())], changed)
             out += [s for block in edits.below.get(index, ()) for s in apart(edits.placed(block))]
@@ -207,14 +213,28 @@ def _under(blocks: Sequence[Block], s: Statement) -> Iterable[Statement]:
     """Blocks above a statement and the comments right above it."""
     if not blocks:
         return (s,)
-    lines = list(s.leading_lines)
-    at = len(lines)
-    while at and lines[at - 1].comment is not None and not lines[at - 1].whitespace.value:
-        at -= 1
+    lines, at = list(s.leading_lines), _own_comments(s)
     first, *rest = blocks[0]
     own = s.with_changes(leading_lines=lines[at:])
     more = [part for block in (*blocks[1:], (own,)) for part in apart(block)]
     return with_lines_above(first, lines[:at]), *rest, *more
+
+
+def _own_comments(s: Statement) -> int:
+    """Where among the lines above a statement the comments begin that stand right above it."""
+    lines = s.leading_lines
+    at = len(lines)
+    while at and lines[at - 1].comment is not None and not lines[at - 1].whitespace.value:
+        at -= 1
+    return at
+
+
+def _section_above(s: Statement) -> list[cst.EmptyLine]:
+    """What stands above a statement and is not about it, without blank lines at the end."""
+    lines = list(s.leading_lines[: _own_comments(s)])
+    while lines and lines[-1].comment is None:
+        lines.pop()
+    return lines
 
 
 def _changed(s: Statement, changes: Changes) -> Any:

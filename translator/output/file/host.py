@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import os
 import types
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -147,9 +148,11 @@ class _Rewriting:
         }
         self.translated = {place_of(v.loaded.fn) for v in versions} | plain.keys()
         self.translated |= {place_of(h.fn) for v in versions for h in v.emitted.helpers if self.here(h.fn)}
+        self.private = self.private_helpers()
         anywhere = facts.options or any(v.emitted.record.descriptor_tuples or _made_by_call(v.loaded) for v in versions)
-        self.file = AuthorFile(source, self.names, None if anywhere else self.lines_of(self.translated))
-        self.kept = self.also_untranslated()
+        changing = self.lines_of(self.translated) | {helper.lineno for helper in self.private}
+        self.file = AuthorFile(source, self.names, None if anywhere else changing)
+        self.kept, self.leaving = self.also_untranslated()
         self.superseded = self.superseded_imports()
         own = {key[2] for key in self.translated if key not in self.kept} | self.superseded
         self.pool = HelperPool(self.base_name, names_in(versions) | (self.names.bound - own))
@@ -170,6 +173,13 @@ class _Rewriting:
         names &= self.names.imported.keys()
         return names - self.names.mentioned_outside(self.lines_of(self.translated)) if names else names
 
+    def private_helpers(self) -> list[ast.FunctionDef]:
+        """The private helpers of the file's top level that kernels call and that stay Triton: their code may stand in the kernels."""
+        reached = {place_of(h.value) for v in self.versions for h in v.loaded.helpers if self.here(h.value)}
+        lines, times = self.lines_of(reached - self.translated), Counter(f.name for f in self.names.functions)
+        own = [f for f in self.names.tree.body if isinstance(f, ast.FunctionDef) and f.lineno in lines]
+        return [f for f in own if f.name.startswith("_") and times[f.name] == len(f.decorator_list) == 1]
+
     def base_name(self, fn: Any) -> str:
         name = fn.__name__
         taken = not self.here(fn) and name in self.names.bound and name not in self.superseded
@@ -178,17 +188,22 @@ class _Rewriting:
     def lines_of(self, places: set[tuple]) -> set[int]:
         return {line for _, line, _ in places}
 
-    def also_untranslated(self) -> set[tuple]:
-        """The helpers that code which stays Triton uses too."""
+    def also_untranslated(self) -> tuple[set[tuple], list[ast.FunctionDef]]:
+        """The helpers that code which stays Triton uses too; and the private ones that nothing but what is replaced, or goes, mentions."""
         kernels = {place_of(v.loaded.fn) for v in self.versions}
         kept: set[tuple] = set()
+        leaving = self.private
         while True:
-            gone = self.translated - kept - (kernels if self.general else set())
-            outside = self.names.mentioned_outside(self.lines_of(gone))
+            gone = self.lines_of(self.translated - kept - (kernels if self.general else set()))
+            gone |= {f.lineno for f in leaving}
+            outside = self.names.mentioned_outside(gone)
+            wanted = outside | self.names.texts
             found = {key for key in self.translated - kernels if key[2] in outside}
-            if found <= kept:
-                return kept
+            left = [f for f in leaving if f.name not in wanted]
+            if found <= kept and left == leaving:
+                return kept, leaving
             kept |= found
+            leaving = left
 
     def result(self) -> tuple[cst.Module, tuple[str, ...]]:
         replacements = self.replacements()
@@ -206,8 +221,10 @@ class _Rewriting:
             first = min(self.file.function_at(r.line).top for r in replacements)
             edits.above[first] = [*self.prelude.definitions, *checks, *edits.above.get(first, ()), *blocks]
         edits.constants = self.prelude.constants
-        new = [r.function.defined(JIT) for r in replacements if r.function is not None]
-        self.imports(edits, [*edits.added, *new], gone, {h.name for h in copies})
+        new = [*edits.added, *(r.function.defined(JIT) for r in replacements if r.function is not None)]
+        edits.left_out |= {self.file.function_at(f.lineno).top for f in self.leaving}
+        gone |= {*self.leaving}
+        self.imports(edits, new, gone, {h.name for h in copies})
         notes = [note for family in self.families for note in family.notes]
         for family in (f for f in self.families if f.contract and self.of_inductor):
             checked = self.is_run_by_inductor(family)

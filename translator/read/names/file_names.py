@@ -136,6 +136,15 @@ class FileNames:
         """The names that the file's code reads."""
         return self.read_without(()).names
 
+    @cached_property
+    def texts(self) -> frozenset[str]:
+        """Text that may name something of the file: constants, and each word of annotations that are text."""
+        annotations = (getattr(node, of, None) for node in self.every for of in ("annotation", "returns"))
+        words = (
+            _WORD.findall(a.value) for a in annotations if isinstance(a, ast.Constant) and isinstance(a.value, str)
+        )
+        return self.read_without(()).texts.union(*words)
+
     def read_without(self, gone: Container[ast.AST]) -> Reads:
         """What code reads outside of some nodes, in annotations that are text too."""
         names: set[str] = set()
