@@ -196,6 +196,15 @@ def _grows(node: ast.expr, constants: Mapping[str, Any]) -> bool:
     return False
 
 
+def _factors_are_not_negative(tree: ast.expr, least: Mapping[str, int]) -> bool:
+    """Whether what is multiplied in an expression is not negative, nor any number in it, where none is less than this."""
+    if any(number < 0 for number in least.values()):
+        return False
+    products = [node for node in ast.walk(tree) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)]
+    lows = [_lowest(factor, least) for node in products for factor in (node.left, node.right)]
+    return all(low is not None and low >= 0 for low in lows)
+
+
 def ranges_of(contract: Contract, widths: Mapping[str, int]) -> dict[str, tuple[int, int]]:
     """The interval of each integer argument; widths: their bits."""
     out = {}
@@ -213,21 +222,23 @@ def ranges_of(contract: Contract, widths: Mapping[str, int]) -> dict[str, tuple[
             names.discard("grid")
         free = [n for n in names if n in widths]
         others = [n for n in names if n not in widths and n not in constants and n not in ("max", "min", "grid")]
-        if len(free) != 1 or others or not _grows(tree, constants):
+        if others or not _grows(tree, constants):
             continue
-        (name,) = free
-        low, high = out[name]
-        at = lambda x: _evaluate(tree, {**constants, name: x})  # noqa: B023, E731
-        begin = max(low, 0)
-        if any(at(x) is None for x in (begin, high)):
+        least = {**constants, **{name: out[name][0] for name in free}}
+        if len(free) > 1 and not _factors_are_not_negative(tree, least):
             continue
-        if at(high) <= limit:
-            continue
-        # The greatest number that the launch may have: it grows from 0 on.
-        while begin < high:
-            middle = (begin + high + 1) // 2
-            begin, high = (middle, high) if at(middle) <= limit else (begin, middle - 1)
-        out[name] = (low, begin)
+        for name in free:
+            # The others are no less than what they are at least, and what does not become less with them is no less than there.
+            low, high = out[name]
+            at = lambda x: _evaluate(tree, {**least, name: x})  # noqa: B023, E731
+            begin = max(low, 0)
+            if any(at(x) is None for x in (begin, high)) or at(high) <= limit:
+                continue
+            # The greatest number that the launch may have: it grows from 0 on.
+            while begin < high:
+                middle = (begin + high + 1) // 2
+                begin, high = (middle, high) if at(middle) <= limit else (begin, middle - 1)
+            out[name] = (low, begin)
     return out
 
 
