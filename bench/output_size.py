@@ -14,26 +14,10 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "golden")]
 
 import fixture_set  # noqa: E402
-
-
-def assumptions(text: str) -> list[int]:
-    """How many conditions the header of a generated file states for each of its kernels that has any; lines that go on are one."""
-    counts: list[int] = []
-    kernel = ""
-    for line in text.splitlines():
-        if line.startswith("# ") and ": " in line and line[2].isidentifier():
-            name = line[2:].partition(":")[0]
-            if name != kernel and name.isidentifier():
-                kernel = name
-                counts.append(0)
-        elif line.startswith("#   assumes "):
-            counts[-1] += 1
-        elif counts and not line.startswith("#"):
-            break
-    return [count for count in counts if count]
+from output_rules import contracts  # noqa: E402
 
 
 def main() -> None:
@@ -50,7 +34,7 @@ def main() -> None:
             continue
         text = golden.read_text()
         lines, output = (len(x.splitlines()) for x in (fixture.kernel_file.read_text(), text))
-        asked = assumptions(text)
+        asked = [len(found) for found in contracts(text).values() if found]
         shares.append(output / lines)
         conditions += asked
         print(f"| {fixture.name} | {lines} | {output} | {output / lines:.2f} | {', '.join(map(str, asked))} |")

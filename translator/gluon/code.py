@@ -7,7 +7,7 @@ Neighbouring texts are one, and no text is empty but that of empty code.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,16 +28,24 @@ class Lined:
 def code_of(*parts: Any) -> Code:
     """The code that texts, nodes, expressions and other code are one after the other."""
     out: list[str | Node] = []
-    for part in parts:
-        inner = part if isinstance(part, tuple) else getattr(part, "code", None) if not isinstance(part, Node) else None
-        for item in (part,) if inner is None else code_of(*inner) if isinstance(part, tuple) else inner:
-            if not isinstance(item, (str, Node)):
-                raise InternalError(f"{item!r} is no code")
-            if isinstance(item, str) and out and isinstance(out[-1], str):
-                out[-1] += item
-            elif item != "":
-                out.append(item)
+    for item in _items(parts):
+        if isinstance(item, str) and out and isinstance(out[-1], str):
+            out[-1] += item
+        elif item != "":
+            out.append(item)
     return tuple(out) or ("",)
+
+
+def _items(parts: Iterable[Any]) -> Iterator[str | Node]:
+    for part in parts:
+        if isinstance(part, (str, Node)):
+            yield part
+        elif isinstance(part, tuple):
+            yield from _items(part)
+        elif hasattr(part, "code"):
+            yield from part.code
+        else:
+            raise InternalError(f"{part!r} is no code")
 
 
 def line(*parts: Any) -> Line:
@@ -108,6 +116,11 @@ def replaced(code: Code, old: str, new: str) -> Code:
     return code_of(*(part.replace(old, new) if isinstance(part, str) else part for part in code))
 
 
+def ended(lines: Iterable[Any], indent: str = "") -> Code:
+    """Lines behind an indentation, each with the end of a line."""
+    return code_of(*((indent, line, "\n") for line in lines))
+
+
 def indented(code: Code, indent: str) -> Code:
     """Code behind an indentation; empty lines stay empty."""
     return joined("\n", (code_of(indent, line) if outline(line).strip() else line for line in lines_of(code)))
@@ -138,6 +151,7 @@ __all__ = [
     "assignment",
     "begins",
     "code_of",
+    "ended",
     "indented",
     "joined",
     "line",

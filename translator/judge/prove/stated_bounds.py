@@ -76,21 +76,21 @@ def parts(text: str, constants: Mapping[str, Any], least: Mapping[str, int] = {}
     found, todo = [text], [tree]
     while todo and len(found) < MOST_PARTS:
         node = todo.pop(0)
-        call = next(
-            (n for n in rising(node, constants, least) if isinstance(n, ast.Call) and ast.unparse(n.func) == "max"),
-            None,
-        )
-        if call is None:
-            continue
-        for number in range(len(call.args)):
+        call = _greatest(node, constants, least)
+        for number in range(len(call.args) if call is not None else 0):
             again = ast.parse(ast.unparse(node), mode="eval").body
-            its = next(
-                n for n in rising(again, constants, least) if isinstance(n, ast.Call) and ast.unparse(n.func) == "max"
-            )
+            its = _greatest(again, constants, least)
+            assert its is not None
             again = _Put(its, its.args[number]).visit(again)
             found.append(ast.unparse(again))
             todo.append(again)
     return found
+
+
+def _greatest(node: ast.expr, constants: Mapping[str, Any], least: Mapping[str, int]) -> ast.Call | None:
+    """The first `max(...)` with which an expression rises."""
+    calls = (n for n in rising(node, constants, least) if isinstance(n, ast.Call))
+    return next((n for n in calls if ast.unparse(n.func) == "max"), None)
 
 
 def rising(node: ast.expr, constants: Mapping[str, Any], least: Mapping[str, int] = {}) -> list[ast.expr]:

@@ -96,6 +96,8 @@ def _listed(
 ) -> Callable[[Inputs], str]:
     """The answer of a file whose function `name` is given conditions."""
     asked = _asked(tree, name, kernel, spec, defaults)
+    if asked is None:
+        return lambda inputs: NO_ANSWER
     own = kernel.rpartition(".")[2]
     parameters = [
         a.arg
@@ -113,8 +115,6 @@ def _listed(
                 found.run(grid=grid, warmup=False, **given)
 
             try:
-                if asked is None:
-                    raise _Unanswered
                 asked(inputs, launch)
             except SyntaxError as error:  # of an edited condition
                 return str(_Unanswered(error))

@@ -14,7 +14,7 @@ from gluonize.decide.layouts.names import LayoutNames
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.loops.loop_range import is_index
 from gluonize.facts.syntax import target_of
-from gluonize.gluon.code import as_lines, code_of, joined, line, replaced
+from gluonize.gluon.code import as_lines, code_of, ended, joined, line, replaced
 from gluonize.gluon.nodes import ONE, Assign, Barrier, Binary, Choose, Code, Current, Node, Number, Previous
 from gluonize.gluon.printer import lines, written
 from gluonize.gluon.written import Assigned, binary, call, name, operand
@@ -203,7 +203,7 @@ def emit_around(site: LoopSite, loops: FunctionLoops, loop: PipelinedLoop, s: as
     gap: list[Code] = [("",)] if first > 1 and source.lines[first - 2].strip() else []
     gap += invariant.lines_before(site.hoisted, s)
     if plan.once:
-        site.edits.append((before, before, code_of(*(code_of(line, "\n") for line in _block(gap, outer)))))
+        site.edits.append((before, before, ended(_block(gap, outer))))
         site.edits.append((source.span(s)[0], source.span(s.iter)[1], once.header(site.emit, loop)))
         loop.round.end = tuple(_after(site, loops, loop))
         return
@@ -222,7 +222,7 @@ def emit_around(site: LoopSite, loops: FunctionLoops, loop: PipelinedLoop, s: as
         site.record.choose(f"`for {plan.index}` reads operands from LDS one iteration ahead")
         loop.round.before = (*loop.round.before, *waits(site.emit, site.record, loop)[1:], *loop.round.prefetched.first)
     first_lines = [*_block(gap, outer), *lines(loop.round.before, outer), ""]
-    site.edits.append((before, before, code_of(*(code_of(line, "\n") for line in first_lines))))
+    site.edits.append((before, before, ended(first_lines)))
     loop.round.end = tuple(_tail(site.emit, site.convert, site.names, site.decided.choices, loop))
     loop.round.after = tuple(_after(site, loops, loop))
 

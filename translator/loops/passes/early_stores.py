@@ -57,7 +57,7 @@ def _leaves_addresses(s: Node) -> bool:
     """Whether a statement is a load, a comment, or names or reads a tile in LDS."""
     if isinstance(s, Assign):
         return bool(places(s.value))
-    return isinstance(s, Load) or isinstance(s, Line) and (s.is_comment)
+    return isinstance(s, Load) or isinstance(s, Line) and s.is_comment
 
 
 __all__ = ["stages_of", "with_stores"]

@@ -34,9 +34,8 @@ MOST_SLOTS = 4  # further ahead, a tile is in LDS long before it is read
 MOST_PARTS = 4
 # Of the registers of a lane: for addresses, masks, and what the compiler moves.
 BESIDE = 8
-CROWDED = (
-    4  # what is left beside the values of a loop that are counted, before the compiler makes room: one part of so many
-)
+# What is left beside the values of a loop that are counted, before the compiler makes room: one part of so many.
+CROWDED = 4
 
 
 @dataclass(frozen=True)

@@ -353,8 +353,8 @@ def asked_of(contract: RunTimeContract, fn: JITFunction, specs: Iterable[LaunchS
     """What the kernel `fn` asks of launches, translated for `specs`."""
     optional = {name for spec in specs for name, value in spec.constexprs.items() if value is None}
     constants = frozenset(p.name for p in fn.params if p.is_constexpr)
-    arguments, defaults = (frozenset(p.name for p in fn.params if p.has_default or every) for every in (True, False))
-    return Asked(contract, arguments, constants, frozenset(optional - constants), defaults)
+    defaults = frozenset(p.name for p in fn.params if p.has_default)
+    return Asked(contract, frozenset(p.name for p in fn.params), constants, frozenset(optional - constants), defaults)
 
 
 __all__ = [

@@ -20,6 +20,7 @@ from gluonize.gluon.function import JIT, Block, GluonFunction, Statement, defini
 from gluonize.gluon.imports import TRITON_LANGUAGE, in_order
 from gluonize.gluon.origins import Printed
 from gluonize.gluon.walk import dotted, functions, lines, loads, names, walk
+from gluonize.output.contracts.launch_checks import Asked
 from gluonize.output.file import fallback
 from gluonize.output.file.author import AuthorFile, FileEdits
 from gluonize.output.file.host_options import launches
@@ -29,7 +30,6 @@ from gluonize.output.file.inductor_kernels import restated
 from gluonize.output.file.inductor_kernels import sources as inductor_sources
 from gluonize.output.file.inductor_kernels import stated_of
 from gluonize.output.file.jit_call_edits import edit_calls
-from gluonize.output.contracts.launch_checks import Asked
 from gluonize.output.file.standalone import SourceFacts, asked_by, checks_of, families_of, header, names_in
 from gluonize.output.merging.helper_pool import Helper, HelperPool, place_of
 from gluonize.output.merging.kernel_family import Family, KernelVersion
@@ -158,8 +158,8 @@ class _Rewriting:
         self.pool = HelperPool(self.base_name, names_in(versions) | (self.names.bound - own))
         self.families = families_of(versions, self.pool)
         decorated = not all(map(self.is_plain, self.families))
-        checks = checks_of(self.families, self.pool.taken, facts, decorated)
-        self.checks = replace(checks, asked=tuple(self.asked(family) for family in self.families if family.contract))
+        asked = [self.asked(family) for family in self.families if family.contract]
+        self.checks = checks_of(asked, self.pool.taken, facts, decorated)
         self.plain = [fn for key, fn in plain.items() if key not in self.kept]
         self.moved = MovedImports()
         self.of_inductor = any(stated_of(version) is not None for version in versions)
@@ -295,10 +295,11 @@ class _Rewriting:
     def is_run_by_inductor(self, family: Family) -> bool:
         """Whether the file itself launches a kernel of Inductor's, `kernel.run(...)`: of one that is alone in a file of the cache other
         processes make copies, which cannot take a function of this one along."""
-        called = (n.func for n in ast.walk(self.names.tree) if isinstance(n, ast.Call))
+        if all(stated_of(version) is None for version in family.versions):
+            return False
+        called = (n.func for n in self.names.every if isinstance(n, ast.Call))
         runs = (f.value for f in called if isinstance(f, ast.Attribute) and f.attr == "run")
-        here = any(isinstance(value, ast.Name) and value.id == family.name for value in runs)
-        return here and any(stated_of(version) is not None for version in family.versions)
+        return any(isinstance(value, ast.Name) and value.id == family.name for value in runs)
 
     def persistent(self, family: Family, jit: str, plain: bool) -> tuple[Block, ...]:
         """What has host code launch as many programs as there is room for. Raises: TranslationError."""

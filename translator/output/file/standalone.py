@@ -77,7 +77,8 @@ def standalone_module(versions: Sequence[KernelVersion], facts: SourceFacts) -> 
             prelude.add(name, value, user)
         prelude.imports |= version.emitted.record.imports
     blocks = [*prelude.definitions, *(h.block for h in pool.helpers)]
-    checks = checks_of(families, pool.taken | prelude.names.keys(), facts)
+    checked = [asked_by(family) for family in families if family.contract]
+    checks = checks_of(checked, pool.taken | prelude.names.keys(), facts)
     blocks += [definitions(formatted(checks.function()))] if checks.asked else []
     for family in families:
         blocks += [*family.before, (family.function.defined(JIT),)]
@@ -98,10 +99,9 @@ def asked_by(family: Family) -> Asked:
     return asked_of(family.contract, family.loaded.fn, [version.spec for version in family.versions])
 
 
-def checks_of(families: Sequence[Family], taken: Collection[str], facts: SourceFacts, returns: bool = False) -> Checks:
+def checks_of(asked: Sequence[Asked], taken: Collection[str], facts: SourceFacts, returns: bool = False) -> Checks:
     """The launch checks of a file. taken: names that it has already; returns: whether what installs them is a decorator of some kernel."""
-    asked = tuple(asked_by(family) for family in families if family.contract)
-    return Checks(asked, numbered(NAME, taken.__contains__), facts.line_length, returns)
+    return Checks(tuple(asked), numbered(NAME, taken.__contains__), facts.line_length, returns)
 
 
 def _laid_out(header: str, prelude: Prelude, blocks: Sequence[Block], triton: str) -> cst.Module:

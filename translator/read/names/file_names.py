@@ -134,16 +134,16 @@ class FileNames:
     @cached_property
     def read(self) -> frozenset[str]:
         """The names that the file's code reads."""
-        return self.read_without(()).names
+        return self._every_read.names
 
     @cached_property
     def texts(self) -> frozenset[str]:
         """Text that may name something of the file: constants, and each word of annotations that are text."""
-        annotations = (getattr(node, of, None) for node in self.every for of in ("annotation", "returns"))
-        words = (
-            _WORD.findall(a.value) for a in annotations if isinstance(a, ast.Constant) and isinstance(a.value, str)
-        )
-        return self.read_without(()).texts.union(*words)
+        return self._every_read.texts.union(*map(_annotated, self.every))
+
+    @cached_property
+    def _every_read(self) -> Reads:
+        return self.read_without(())
 
     def read_without(self, gone: Container[ast.AST]) -> Reads:
         """What code reads outside of some nodes, in annotations that are text too."""
@@ -154,9 +154,7 @@ class FileNames:
                 names.add(node.id)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 texts.add(node.value)
-            for written in (getattr(node, "annotation", None), getattr(node, "returns", None)):
-                if isinstance(written, ast.Constant) and isinstance(written.value, str):
-                    names.update(_WORD.findall(written.value))
+            names.update(_annotated(node))
         return Reads(frozenset(names), frozenset(texts))
 
     def mentioned_outside(self, lines: Container[int]) -> set[str]:
@@ -175,6 +173,13 @@ class FileNames:
 def file_names(tree: ast.Module) -> FileNames:
     """The names of a file that has been parsed; kept, since launches of one file ask for them one after another."""
     return FileNames(tree)
+
+
+def _annotated(node: ast.AST) -> list[str]:
+    """The words of a node's annotations that are text."""
+    annotations = (getattr(node, "annotation", None), getattr(node, "returns", None))
+    texts = (a.value for a in annotations if isinstance(a, ast.Constant) and isinstance(a.value, str))
+    return [word for text in texts for word in _WORD.findall(text)]
 
 
 def _defined(nodes: list[ast.AST] | tuple[ast.AST, ...]) -> Iterator[str]:

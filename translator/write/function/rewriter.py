@@ -22,7 +22,7 @@ from gluonize.facts.syntax import target_of
 from gluonize.facts.variables.definitions import names_read
 from gluonize.facts.webs import Definition, UnrolledLoop, Web, written_nodes
 from gluonize.gluon.function import GluonFunction, parsed
-from gluonize.gluon.code import Lined, code_of, indented, joined, lines_of
+from gluonize.gluon.code import Lined, code_of, ended, indented, joined, lines_of
 from gluonize.gluon.nodes import Code, Named, Read, Slot
 from gluonize.gluon.origins import Place, marked
 from gluonize.gluon.printer import opened, printed
@@ -456,7 +456,7 @@ class FunctionRewriter(Assignments):
         guard = contracts.idle_loop(self.facts, s, self.emit)
         if lines := [*guard, *invariant.lines_before(self.hoisted, s)]:
             at, indent = self.facts.source.offset(self.facts.source.first_line(s), 0), self.facts.source.indent(s)
-            self.edits.append((at, at, code_of(*(code_of(indent, line, "\n") for line in lines))))
+            self.edits.append((at, at, ended(lines, indent)))
 
     def return_statement(self, s: ast.Return) -> None:
         self.edits.replace(s.value, self.emit(s.value, self.returned(s)))

@@ -17,8 +17,7 @@ from gluonize.facts.products import products
 from gluonize.facts.variables.origins import definitions_of, origins_of, untransposed
 from gluonize.facts.webs import Web
 from gluonize.gluon.code import assignment, code_of
-from gluonize.gluon.nodes import Named, Node, Permuted, Read as TileRead
-from gluonize.gluon.nodes import Code
+from gluonize.gluon.nodes import Code, Named, Node, Permuted, Read as TileRead
 from gluonize.gluon.written import Does, Written, attribute, call, method, name as variable
 from gluonize.trace.model.layouts import DotOperand, Layout, SharedLayout
 from gluonize.write.products import invariant

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import Union
 
-from gluonize.gluon.code import Lined, code_of, joined, outline, spliced
+from gluonize.gluon.code import Lined, code_of, ended, joined, outline, spliced
 from gluonize.gluon.nodes import Code
 from gluonize.gluon.written import Written
 from gluonize.read.files.source_text import SourceText, kept_lines
@@ -42,7 +42,7 @@ class Edits(list[CodeEdit]):
 
     def insert_before(self, s: ast.stmt, *lines: Made) -> None:
         start, indent = self.source.starts[s.lineno - 1], self.source.indent(s)
-        self.append((start, start, code_of(*(code_of(indent, line, "\n") for line in lines))))
+        self.append((start, start, ended(lines, indent)))
 
     def insert_behind(self, s: ast.stmt, lines: Sequence[Made]) -> None:
         indent, end = self.source.indent(s), self.source.span(s)[1]
@@ -53,7 +53,7 @@ class Edits(list[CodeEdit]):
         """Put lines above that of a number, and an empty one behind them."""
         at = self.source.offset(line, 0)
         if lines:
-            self.append((at, at, code_of(*(code_of(indent, line, "\n") for line in lines), "\n")))
+            self.append((at, at, code_of(ended(lines, indent), "\n")))
 
 
 def origins(source: SourceText, start: int, end: int, edits: Sequence[CodeEdit]) -> list[int]:

@@ -57,9 +57,8 @@ class Flow:
         self.loops: dict[int, set[int]] = {}
         for header, blocks in self.graph.natural_loops:
             self.loops.setdefault(header, set()).update(blocks)
-        self.preferences: dict[tuple[int, int], tuple[int, int]] = (
-            {}
-        )  # of branches that nothing decides: the way taken, the other
+        # Of branches that nothing decides: the way taken, the other.
+        self.preferences: dict[tuple[int, int], tuple[int, int]] = {}
 
     def block(self, index: int) -> int:
         """The block that an instruction is in."""
@@ -260,12 +259,10 @@ class _Walk:
         mask = self.registry.mask("exec" if "exec" in op else "vcc")
         if "exec" in op:
             chosen = self.flow.executed(at, target, op)
-            execute = (chosen == target) == op.endswith("nz")
         else:
             chosen = self.flow.preferred(at, (at + 1, target), loop)
-            execute = (chosen == target) == op.endswith("nz")
         if isinstance(mask, Choice):
-            self.registry.settle(mask, execute)
+            self.registry.settle(mask, (chosen == target) == op.endswith("nz"))
         return chosen
 
     def _addresses(self, line: Line) -> tuple[int, ...] | None:
