@@ -12,6 +12,7 @@ from translation_of import TARGET, TWICE_AND_THRICE, compiled, dedent, launch, t
 from gluonize.diagnostics import TranslationError
 from gluonize.gluon.function import parsed
 from gluonize.judge.verdict import validate_launch
+from gluonize.output.merging.one_text import Variant, one_text
 from gluonize.write.contracts import contracts
 from gluonize.write.contracts.configuration import Configuration, Key
 from gluonize.write.function.merge import merge as merged_functions, name_of
@@ -84,11 +85,11 @@ def test_launches_with_one_text_are_one_kernel(tmp_path):
     assert kernels(text) == ["k"]
 
 
-def test_layouts_that_differ_come_from_a_function(tmp_path):
+def test_layouts_that_differ_are_chosen_where_they_are_defined(tmp_path):
     launches = copy("fp32"), copy("fp32", warps=8)
     text = translate(tmp_path, COPY, *launches).text
-    assert kernels(text) == ["k_layouts", "k"]
-    assert "@gluon.constexpr_function\ndef k_layouts(num_warps):" in text
+    assert kernels(text) == ["k"]
+    assert "[4] if gl.num_warps() == 4 else [8]" in text
     for spec in launches:
         assert compiled(tmp_path, text, spec).metrics is not None
     assert "k is translated for num_warps=4 or num_warps=8" in refusal(tmp_path, text, copy("fp32", warps=2))
@@ -159,14 +160,24 @@ def test_types_that_pointers_share_are_asserted_in_one_statement():
     assert len(apart) == 2 and apart[1].endswith('"k is translated for x, y of one type")')
 
 
-def test_texts_that_differ_are_behind_a_dispatcher(tmp_path):
+def test_texts_that_differ_in_parts_are_one_kernel(tmp_path):
     launches = dot("fp16"), dot("fp16", 128, 8)
     text = translate(tmp_path, DOT, *launches).text
-    if "k_layouts" not in text:
-        assert kernels(text)[:3] == ["_k_m_64", "_k_m_128", "k"]
+    assert kernels(text) == ["k"]
     for spec in launches:
         assert compiled(tmp_path, text, spec).metrics is not None
     assert "k is translated for" in refusal(tmp_path, text, dot("fp16", 32))
+
+
+def test_texts_with_little_in_common_are_behind_a_dispatcher():
+    """Each in a function of its own, which a public kernel calls."""
+    texts = ["".join(f"    {name}{i} = {name}(x_ptr, {i})\n" for i in range(20)) for name in ("sin", "cos")]
+    served = [({Key("constexpr", "UP"): up},) for up in (True, False)]
+    variants = [Variant(parsed(f"def k(x_ptr, UP):\n{text}"), c) for text, c in zip(texts, served)]
+    assert one_text(variants) is None
+    assert (
+        one_text([replace(v, function=parsed("def k(x_ptr, UP):\n    y = sin(x_ptr)\n")) for v in variants]) is not None
+    )
 
 
 def test_a_branch_that_one_launch_takes_is_in_the_one_kernel(tmp_path):
@@ -256,7 +267,7 @@ def test_types_of_numbers_are_told_apart(tmp_path):
     plain = loop(64, 64, 64, 4, 2)
     wide = replace(plain, id="wide", signature=plain.signature | {"row": "i64"})
     text = translate(tmp_path, LOOP, plain, wide, target="gfx942").text
-    assert {"_k_row_i32", "_k_row_i64", "k"} <= {*kernels(text)}
+    assert "gl.to_tensor(row).dtype == gl.int" in text
     one = replace(
         plain, id="one", signature=plain.signature | {"K": "constexpr"}, constexprs=plain.constexprs | {"K": 1}
     )
@@ -426,12 +437,12 @@ def test_launches_behind_one_that_cannot_be_told_keep_their_translation(tmp_path
 @pytest.mark.parametrize("target", slow_but(["gfx950", "gfx1100"]))
 def test_configurations_of_a_pipelined_loop_are_one_kernel(target, tmp_path):
     text = translate(tmp_path, LOOP, *LOOPS, target=target).text
-    own = [name for name in kernels(text) if name != "previous_slot"]
-    assert own[:2] == ["k_layouts", "k"] and text.count("def previous_slot(") == (target == "gfx950")
-    assert "def k_layouts(BM, BN, BK, num_warps):" in text
+    assert [name for name in kernels(text) if name != "previous_slot"] == ["k"]
+    assert text.count("def previous_slot(") == (target == "gfx950")
     assert "[NUM_BUFFERS, BM, BK]" in text and "[NUM_BUFFERS, BK, BN]" in text
-    assert "NUM_BUFFERS: gl.constexpr = layouts[0]" in text and "NUM_BUFFERS: gl.constexpr = 2" not in text
-    assert re.findall(r"NUM_BUFFERS = (\d)", text) == (["3", "2", "3"] if target == "gfx950" else ["2", "1", "2"])
+    assert re.findall(r"NUM_BUFFERS: gl.constexpr = (.*)", text) == [
+        "2 if BM == 64 else 3" if target == "gfx950" else "1 if BM == 64 else 2"
+    ]
     assert text.count("a_base += BK") == 2 and "a_offs +=" not in text
     for spec in LOOPS:
         assert compiled(tmp_path, text, spec, target=target).metrics is not None
@@ -447,12 +458,11 @@ def test_one_configuration_keeps_its_own_choice(tmp_path):
     assert "a_offs +=" in alone and "NUM_BUFFERS: gl.constexpr = 3" in alone
 
 
-def test_configurations_that_differ_in_more_are_grouped_by_text(tmp_path):
+def test_configurations_that_differ_in_more_are_one_kernel_too(tmp_path):
     # gfx942 transposes B in registers for some tiles only.
     launches = (*LOOPS, loop(64, 128, 32, 8, 3))
     text = translate(tmp_path, LOOP, *launches).text
-    private = [name for name in kernels(text) if name.startswith("_k_") and not name.endswith("_layouts")]
-    assert len(private) == 2 and sum(name.endswith("_layouts") for name in kernels(text)) >= 1
+    assert kernels(text) == ["k"]
     for spec in launches:
         assert compiled(tmp_path, text, spec).metrics is not None
     assert "k is translated for" in refusal(tmp_path, text, loop(128, 128, 64, 4, 3))

@@ -14,7 +14,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from gluonize.decide.layouts.size_range import in_words
-from gluonize.gluon.function import JIT, LINE_LENGTH, Block, GluonFunction, call_in_block, formatted, statements
+from gluonize.gluon.function import JIT, Block, GluonFunction, call_in_block, formatted, statements
 from gluonize.numbered import numbered
 from gluonize.write.contracts import contracts
 from gluonize.write.programs.persistent import for_tiles
@@ -46,7 +46,7 @@ def picked_by_ranges(
         taken.add(private)
         before.append((for_tiles(kernel.function.called(private), tiles).defined(JIT),))
         tests = contracts.conditions(kernel.limits)
-        test = condition(" and ".join(tests))
+        test = condition(" and ".join(tests), public.indent)
         lines += [
             f"el{test}" if lines else test,
             call_in_block(private, for_tiles(kernel.function, tiles).handed_on(own)),
@@ -58,12 +58,9 @@ def picked_by_ranges(
     return before, public.with_statements(statements("\n".join(lines) + "\n"))
 
 
-def condition(test: str) -> str:
-    """`if test:`; of a long test one term per line, inside parentheses."""
-    if len(test) < LINE_LENGTH - 12:
-        return f"if {test}:"
-    terms = test.replace(" and ", "\n        and ").replace(" or ", "\n        or ")
-    return f"if (\n        {terms}\n    ):"
+def condition(test: str, indent: int) -> str:
+    """`if test:`, as black has it behind an indentation."""
+    return formatted(f"if {test}:\n    pass", indent).rstrip().removesuffix("pass").rstrip()
 
 
 def refused(message: str, indent: int) -> list[str]:

@@ -1,16 +1,17 @@
 """The translations of one kernel for several launches, as one public kernel.
 
-Translations that agree but for untaken branches are one (`merge.py`). Those that differ only in their layout constants
-become one kernel whose layouts a `@gluon.constexpr_function` gives. Others stay apart as private kernels behind a public
-one that picks at compile time. All of it is device code, so decorators and launches keep working.
+Translations that agree but for untaken branches are one (`merge.py`). Those that differ in some places have these under
+compile-time conditions (`one_text.py`). What has little in common stays apart as private kernels behind a public one that
+picks at compile time. All of it is device code, so decorators and launches keep working.
 """
 
 from __future__ import annotations
 
 import functools
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+
+import libcst as cst
 
 from gluonize.decide.layouts.constructors import Called
 from gluonize.gluon.function import (
@@ -19,9 +20,9 @@ from gluonize.gluon.function import (
     GluonFunction,
     Statement,
     call_in_block,
-    definitions,
     first_after_gap,
     formatted,
+    is_layout,
     statements,
     wrapped,
 )
@@ -30,6 +31,7 @@ from gluonize.numbered import numbered
 from gluonize.output.contracts.launch_checks import RunTimeContract, contract_of_texts
 from gluonize.output.merging.handed_on import Ranged, condition, picked_by_ranges, refused
 from gluonize.output.merging.helper_pool import Helper, HelperPool
+from gluonize.output.merging.one_text import Variant, one_text
 from gluonize.output.programs.runs import together
 from gluonize.read.kernels.load import LoadedKernel
 from gluonize.read.launches.sites.persistent import Shared
@@ -40,11 +42,9 @@ from gluonize.write.contracts.configuration import (
     Configuration,
     Key,
     any_of,
-    argument_of,
     common_keys,
     configuration,
     distinguishing_keys,
-    test_on,
 )
 from gluonize.write.function import merge
 from gluonize.write.programs.persistent import for_tiles, persistent
@@ -130,7 +130,8 @@ def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
         ranges = [m.ranged(name) for m in members]
         before, function = picked_by_ranges(name, ranges, pool.taken, versions[0].emitted.tiles)
     elif len(alike := _alike(members)) == 1:
-        before, function = _one_kernel(name, members, keys)
+        ((_, function),) = alike
+        before, function = (), with_assertions(function, _told(name, members, keys))
     else:
         before, function = _dispatcher(name, alike, keys, pool.taken)
     served = tuple(
@@ -246,7 +247,8 @@ def with_assertions(function: GluonFunction, assertions: Sequence[str]) -> Gluon
     """The function with statements before its layout constants, or before its body if it has none."""
     if not assertions:
         return function
-    body = function.body if function.constants else first_after_gap(function.body)
+    begun = function.constants or isinstance(function.body[0], cst.If) and is_layout(function.body[0].body.body[0])
+    body = function.body if begun else first_after_gap(function.body)
     return function.with_statements(_written(assertions, function.indent), function.constants, body)
 
 
@@ -254,71 +256,56 @@ def _written(lines: Sequence[str], indent: int) -> tuple[Statement, ...]:
     return statements(wrapped("\n".join(lines), indent)) if lines else ()
 
 
-def _joined(members: list[Member]) -> tuple[list[_Layouts], GluonFunction] | None:
-    """The members' layouts, and the function that they share but for these; None if more differs."""
-    (first, *others), functions = _table_parts(members)
-    plain = functions[0]
-    for layouts, function in zip(others, functions[1:]):
-        joined = merge.merge_plain(plain, function)
-        if joined is None or layouts.keys() != first.keys():
-            return None
-        plain = joined
-    return [first, *others], plain
+def _alike(members: list[Member]) -> list[tuple[list[Member], GluonFunction]]:
+    """Groups of members that one text serves, with it."""
+    variants = dict(zip(map(id, members), _variants(members)))
 
+    def together(group: Sequence[Member]) -> GluonFunction | None:
+        own = [variants[id(m)] for m in group]
+        return one_text(own) if len(own) > 1 else group[0].function
 
-def _alike(members: list[Member]) -> list[list[Member]]:
-    """Groups of members that differ in nothing but layouts."""
-    groups: list[list[Member]] = []
+    if (every := together(members)) is not None:
+        return [(members, every)]
+    groups: list[tuple[list[Member], GluonFunction]] = []
     for member in members:
-        group = next((group for group in groups if _joined([*group, member]) is not None), None)
-        if group is None:
-            groups.append([member])
+        for number, (group, _) in enumerate(groups):
+            if (function := together([*group, member])) is not None:
+                groups[number] = [*group, member], function
+                break
         else:
-            group.append(member)
+            groups.append(([member], member.function))
     return groups
 
 
-def _one_kernel(
-    name: str, members: list[Member], keys: tuple[Key, ...], chosen: bool = False
-) -> tuple[list[Block], GluonFunction]:
-    """One kernel whose layouts come from a function of the configuration; chosen: its caller has checked that."""
-    found = _joined(members)
-    assert found is not None, f"bug in gluonize: translations of {name} differ in more than layouts"
-    layouts, plain = found
+def _variants(members: list[Member]) -> list[Variant]:
+    """The members as one text takes them: added parameters that have not all of them with one default are constants."""
+    added = [added_parameters(m.versions[0], m.function) for m in members]
+    defaults = [m.function.without_parameters(names)[1] for m, names in zip(members, added)]
+    differing = {name for own in defaults for name in own if len({d.get(name) for d in defaults}) > 1}
+    out = []
+    for member in members:
+        function, own = member.function.without_parameters(differing)
+        if own:
+            lines = [f"{name}: gl.constexpr = {value}" for name, value in sorted(own.items())]
+            function = function.with_statements(function.constants, _written(lines, function.indent), function.body)
+        out.append(Variant(function, tuple(member.configurations)))
+    return out
+
+
+def _told(name: str, members: list[Member], keys: tuple[Key, ...]) -> list[str]:
+    """What one text of several members refuses."""
     every = [c for member in members for c in member.configurations]
     functions = [function for member in members for function in member.functions]
     read = {name for member in members for name in member.read}
     needed = contracts.needs(members[0].versions[0].loaded.fn, functions, read, every)
     # Layouts fit the tile and the number of warps that they were made for, not those of another launch.
     keys = tuple(key for key in common_keys(every) if key in keys or _decides_layouts(key, needed, every))
-    if chosen:
-        keys = tuple(key for key in keys if len({repr(c[key]) for c in every}) > 1)
-    function = f"{name}_layouts"
-    arguments = [argument_of(key) for key in keys]
-    names = list(layouts[0])
-    lines = [
-        "@gluon.constexpr_function",
-        f"def {function}({', '.join(arguments)}):",
-        f'    """The layouts of {name} for each launch it was translated for; None for any other."""',
-    ]
-    for member, own in zip(members, layouts):
-        test = test_on(keys, arguments, member.rows(keys))
-        lines.append(f"    if {test}:")
-        lines += [textwrap.indent(text, " " * 8) for text in own.values()]
-        lines.append(f"        return {', '.join(names)}{',' if len(names) == 1 else ''}")
-    lines.append("    return None")
-    rows = [row for member in members for row in member.rows(keys)]
+    asserted = contracts.assertions(name, needed, every, keys) + contracts.bits_refused(name, [needed], every)
+    rows = list(dict.fromkeys(row for member in members for row in member.rows(keys)))
+    if len(keys) == 1 and sorted(map(repr, (row[0] for row in rows))) == ["False", "True"]:
+        return asserted
     message = contracts.quoted(contracts.translated_for(name, keys, rows))
-    # What the layouts are chosen by is refused there.
-    contract = [] if chosen else contracts.assertions(name, needed, every, keys)
-    contract += [] if chosen else contracts.bits_refused(name, [needed], every)
-    head = [
-        *contract,
-        f"layouts: gl.constexpr = {function}({', '.join(key.expression for key in keys)})",
-        *([] if chosen else [f"gl.static_assert(layouts is not None, {message})"]),
-        *(f"{constant}: gl.constexpr = layouts[{i}]" for i, constant in enumerate(names)),
-    ]
-    return [definitions(formatted("\n".join(lines)))], plain.with_statements(_written(head, plain.indent), plain.body)
+    return [*asserted, f"gl.static_assert({any_of(keys, rows)}, {message})"]
 
 
 def _decides_layouts(key: Key, needed: contracts.Needs, every: list[Configuration]) -> bool:
@@ -329,34 +316,11 @@ def _decides_layouts(key: Key, needed: contracts.Needs, every: list[Configuratio
     )
 
 
-_Layouts = dict[str, str]  # what the table gives, by name: an assignment, with the comments above it
-
-
-def _table_parts(members: list[Member]) -> tuple[list[_Layouts], list[GluonFunction]]:
-    """The members' layouts, and the functions without them; added parameters whose defaults differ are among the layouts."""
-    added = [added_parameters(m.versions[0], m.function) for m in members]
-    defaults = [m.function.without_parameters(names)[1] for m, names in zip(members, added)]
-    differing = {name for own in defaults for name in own if len({d.get(name) for d in defaults}) > 1}
-    tables, functions = [], []
-    for member in members:
-        function, own = member.function.without_parameters(differing)
-        table = {name: f"{name} = {value}" for name, value in sorted(own.items())}
-        tables.append(table | {merge.name_of(s): _assigned(s) for s in function.constants})
-        functions.append(function.plain)
-    return tables, functions
-
-
-def _assigned(layout: Statement) -> str:
-    """A layout constant as a plain assignment, which host code wants."""
-    comments = [line.comment.value for line in layout.leading_lines if line.comment is not None]
-    return "\n".join([*comments, f"{merge.name_of(layout)} = {merge.value_of(layout)}"])
-
-
 def _dispatcher(
-    name: str, groups: list[list[Member]], keys: tuple[Key, ...], taken: set[str]
+    name: str, groups: list[tuple[list[Member], GluonFunction]], keys: tuple[Key, ...], taken: set[str]
 ) -> tuple[list[Block], GluonFunction]:
     """Private kernels, one for each group, and the public one that picks among them by compile-time conditions."""
-    members = [member for group in groups for member in group]
+    members = [member for group, _ in groups for member in group]
     every = [c for member in members for c in member.configurations]
     needed = [member.needs for member in members]
     shared = [
@@ -378,15 +342,11 @@ def _dispatcher(
     ]
     rows = [row for member in members for row in member.rows(tested)]
     both = len(tested) == 1 and sorted(map(repr, (row[0] for row in rows))) == ["False", "True"]
-    for number, group in enumerate(groups):
+    for number, (group, function) in enumerate(groups):
         private = _private_name(name, keys, [row for member in group for row in member.rows(keys)], taken)
         taken.add(private)
-        function = group[0].function
-        if len(group) > 1:
-            table, function = _one_kernel(private, group, keys, chosen=True)
-            before += table
         before.append((for_tiles(function.called(private), tiles).defined(JIT),))
-        test = condition(any_of(tested, [row for member in group for row in member.rows(tested)]))
+        test = condition(any_of(tested, [row for member in group for row in member.rows(tested)]), public.indent)
         lines += [
             ("else:" if both else f"el{test}") if number else test,
             call_in_block(private, for_tiles(function, tiles).handed_on(own)),

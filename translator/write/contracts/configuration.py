@@ -228,24 +228,3 @@ def words_of(keys: Sequence[Key], row: tuple) -> str:
         else:
             out.append(key.words(value))
     return ", ".join(f"{', '.join(elements[t[1:]])} {t[1:]}" if t.startswith("*") else t for t in out)
-
-
-def argument_of(key: Key) -> str:
-    """What a key is called as an argument of a function of the output."""
-    if key.kind in TYPES:
-        return f"{key.name.removesuffix('_ptr')}_dtype"
-    return key.name
-
-
-def test_on(keys: Sequence[Key], arguments: Sequence[str], rows: Sequence[tuple]) -> str:
-    """The condition on the layout function's own arguments."""
-    texts = []
-    for row in rows:
-        terms = []
-        for key, argument, value in zip(keys, arguments, row):
-            if key.kind in (*TYPES, "num_warps", "num_ctas"):
-                terms.append(f"{argument} == {key.literal(value)}")
-            else:
-                terms.append(key.condition(value))
-        texts.append(" and ".join(terms))
-    return _either(keys, texts)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 import json
+import textwrap
 from collections.abc import Callable, Container, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from types import ModuleType
@@ -43,6 +44,7 @@ _IDLE = "has no trip in any translated launch"
 # Layouts that fit one element type only, and those that fit one shape only.
 _MATRIX = frozenset(op.name for op in gluon.OPS if op.fits == "type")
 _SHAPED = _MATRIX | {op.name for op in gluon.OPS if op.fits == "shape"}
+_QUOTED = 100  # columns of a string literal
 _OPTIONS = ("num_warps", "num_stages")  # sizes that are no tile sizes
 # Calls that take a shape, which may be written out as numbers.
 _TAKE_SHAPES = frozenset(f"gl.{op.name}" for op in gluon.OPS if op.takes_shape)
@@ -130,8 +132,7 @@ def is_untranslated(node: cst.CSTNode) -> bool:
     call = node.value if isinstance(node, cst.Expr) else node
     if not isinstance(call, cst.Call) or dotted(call.func) != "gl.static_assert" or len(call.args) != 2:
         return False
-    message = call.args[1].value
-    return isinstance(message, cst.SimpleString) and _UNTRANSLATED in message.value
+    return _UNTRANSLATED in _text(call.args[1].value)
 
 
 def is_idle_loop(node: cst.CSTNode) -> bool:
@@ -141,13 +142,19 @@ def is_idle_loop(node: cst.CSTNode) -> bool:
     )
     if not isinstance(call, cst.Call) or dotted(call.func) != "gl.static_assert" or len(call.args) != 2:
         return False
-    message = call.args[1].value
-    return isinstance(message, cst.SimpleString) and _IDLE in message.value
+    return _IDLE in _text(call.args[1].value)
+
+
+def _text(node: cst.BaseExpression) -> str:
+    """The text of a string literal, or of several side by side; "" of anything else."""
+    found = node.evaluated_value if isinstance(node, cst.SimpleString | cst.ConcatenatedString) else None
+    return found if isinstance(found, str) else ""
 
 
 def quoted(text: str) -> str:
-    """A string literal in double quotes."""
-    return json.dumps(text, ensure_ascii=False)
+    """A string literal in double quotes; of a long text several, which are one string."""
+    pieces = textwrap.wrap(text, _QUOTED, drop_whitespace=False, break_long_words=False, break_on_hyphens=False)
+    return " ".join(json.dumps(piece, ensure_ascii=False) for piece in pieces or [""])
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,14 @@ def merge_plain(a: GluonFunction, b: GluonFunction) -> GluonFunction | None:
         return None
 
 
+def statement(a: Statement, b: Statement) -> Statement | None:
+    """One statement for both, None where they differ in more than untaken branches."""
+    try:
+        return _statements(a, b)
+    except _Differ:
+        return None
+
+
 def name_of(layout: Statement) -> str:
     """The name of a layout constant."""
     return constant(layout).target.value  # type: ignore[union-attr]
