@@ -30,9 +30,10 @@ from gluonize.output.file.inductor_kernels import restated
 from gluonize.output.file.inductor_kernels import sources as inductor_sources
 from gluonize.output.file.inductor_kernels import stated_of
 from gluonize.output.file.jit_call_edits import edit_calls
-from gluonize.output.file.standalone import SourceFacts, asked_by, checks_of, families_of, header, names_in
-from gluonize.output.merging.helper_pool import Helper, HelperPool, place_of
-from gluonize.output.merging.kernel_family import Family, KernelVersion
+from gluonize.output.file.standalone import SourceFacts, asked_by, checks_of, header, names_in
+from gluonize.output.merging.helper import Helper, place_of
+from gluonize.output.merging.helper_pool import HelperPool
+from gluonize.output.merging.kernel_family import Family, KernelVersion, families_of
 from gluonize.output.programs.runs import persistent_run, stream_k_run
 from gluonize.read.files.modules import ParsedFile
 from gluonize.read.kernels.load import LoadedKernel

@@ -19,7 +19,7 @@ from gluonize.output.contracts.launch_checks import NAME, SWITCH, Asked, Checks,
 from gluonize.output.file.author import apart
 from gluonize.output.file.import_aliases import aliases
 from gluonize.output.merging.helper_pool import HelperPool
-from gluonize.output.merging.kernel_family import Family, KernelVersion, build_family
+from gluonize.output.merging.kernel_family import Family, KernelVersion, families_of
 from gluonize.output.programs.runs import persistent_run, stream_k_run
 from gluonize.read.files.style import DEFAULT_LINE_LENGTH
 from gluonize.read.names.file_names import FileNames
@@ -48,14 +48,6 @@ class SourceFacts:
     options: tuple[tuple[str, str, int | str], ...] = ()
     triton: str = ""
     fuses: bool = True
-
-
-def families_of(versions: Sequence[KernelVersion], pool: HelperPool) -> list[Family]:
-    """One family per kernel, in the order of the launches."""
-    by_kernel: dict[tuple, list[KernelVersion]] = {}
-    for version in versions:
-        by_kernel.setdefault((version.loaded.path, version.loaded.qualname), []).append(version)
-    return [build_family(group, pool) for group in by_kernel.values()]
 
 
 def names_in(versions: Sequence[KernelVersion]) -> set[str]:

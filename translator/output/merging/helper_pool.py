@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gluonize.gluon.function import JIT, Block, GluonFunction
+from gluonize.gluon.function import GluonFunction
 from gluonize.numbered import numbered
+from gluonize.output.merging.helper import Helper, place_of
+from gluonize.output.merging.layout_arguments import with_layout_arguments
 from gluonize.write.function import merge
 from gluonize.write.state.emitted import EmittedFunction, EmittedKernel
-
-
-@dataclass
-class Helper:
-    """A translated helper of the file; `fn` is its source function."""
-
-    function: GluonFunction
-    fn: Any
-    noinline: bool
-
-    @property
-    def name(self) -> str:
-        return self.function.name
-
-    @property
-    def block(self) -> Block:
-        """Its definition for the top level of a file."""
-        return (self.function.defined(f"{JIT}(noinline=True)" if self.noinline else JIT),)
 
 
 @dataclass
@@ -41,7 +25,22 @@ class HelperPool:
     taken: set[str]
     helpers: list[Helper] = field(default_factory=list)
 
-    def place(self, emitted: EmittedKernel) -> tuple[GluonFunction, dict[str, Helper]]:
+    def place_all(self, kernels: Sequence[EmittedKernel]) -> tuple[list[GluonFunction], list[list[Helper]]]:
+        """Take in the helpers of all kernels of the file; -> the kernels that call them, and the helpers of each."""
+        placed = [self._place_own(emitted) for emitted in kernels]
+        functions = [function for function, _ in placed]
+        helpers, functions, instead = with_layout_arguments(self.helpers, functions)
+        self.taken -= {h.name for h in self.helpers}
+        names: dict[str, str] = {}
+        for h in helpers:
+            names[h.name] = numbered(self.base_name(h.fn), self.taken.__contains__)
+            self.taken.add(names[h.name])
+        functions = [function.renaming(names) for function in functions]
+        self.helpers = [replace(h, function=h.function.called(names[h.name]).renaming(names)) for h in helpers]
+        known = dict(zip(names, self.helpers))
+        return functions, [[known[instead.get(h.name, h.name)] for h in own.values()] for _, own in placed]
+
+    def _place_own(self, emitted: EmittedKernel) -> tuple[GluonFunction, dict[str, Helper]]:
         """Take in the helpers of a kernel; -> the kernel that calls them, and the helpers by their old names."""
         placed: dict[str, Helper] = {}
         for helper in emitted.helpers:
@@ -60,8 +59,3 @@ class HelperPool:
         self.taken.add(name)
         self.helpers.append(Helper(function.called(name), helper.fn, helper.noinline))
         return self.helpers[-1]
-
-
-def place_of(fn: Any) -> tuple:
-    """Where a source function is: two loads of a file make two objects of it."""
-    return fn.file_name, fn.def_file_line_number, fn.__name__

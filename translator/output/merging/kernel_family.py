@@ -30,7 +30,8 @@ from gluonize.gluon.walk import same
 from gluonize.numbered import numbered
 from gluonize.output.contracts.launch_checks import RunTimeContract, contract_of_texts
 from gluonize.output.merging.handed_on import Ranged, condition, picked_by_ranges, refused
-from gluonize.output.merging.helper_pool import Helper, HelperPool
+from gluonize.output.merging.helper import Helper
+from gluonize.output.merging.helper_pool import HelperPool
 from gluonize.output.merging.one_text import Variant, one_text
 from gluonize.output.programs.runs import together
 from gluonize.read.kernels.load import LoadedKernel
@@ -99,18 +100,29 @@ class Family:
         return self.versions[0].loaded
 
 
-def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
-    """The public kernel for the launches of one kernel, whose helpers go into the pool."""
+def families_of(versions: Sequence[KernelVersion], pool: HelperPool) -> list[Family]:
+    """One family per kernel, in the order of the launches; their helpers go into the pool."""
+    by_kernel: dict[tuple, list[KernelVersion]] = {}
+    for version in versions:
+        by_kernel.setdefault((version.loaded.path, version.loaded.qualname), []).append(version)
+    in_order = [version for group in by_kernel.values() for version in group]
+    functions, helpers = pool.place_all([version.emitted for version in in_order])
+    placed = {id(v): (function, own) for v, function, own in zip(in_order, functions, helpers)}
+    return [_family([(v, *placed[id(v)]) for v in group], pool) for group in by_kernel.values()]
+
+
+def _family(placed: Sequence[tuple[KernelVersion, GluonFunction, list[Helper]]], pool: HelperPool) -> Family:
+    """The public kernel for the launches of one kernel, each with its function and the helpers that this calls."""
+    versions = [version for version, _, _ in placed]
     name = versions[0].emitted.kernel.name
     groups: list[_Group] = []
-    for version in versions:
-        function, placed = pool.place(version.emitted)
+    for version, function, own in placed:
         for number, (known, members, helpers) in enumerate(groups):
             if members[0].limits == version.limits and (joined := merge.merge(known, function)) is not None:
-                groups[number] = (joined, [*members, version], [*helpers, *placed.values()])
+                groups[number] = (joined, [*members, version], [*helpers, *own])
                 break
         else:
-            groups.append((function, [version], list(placed.values())))
+            groups.append((function, [version], own))
     notes: list[str] = []
     groups, untold = _told_apart(groups)
     if untold:
