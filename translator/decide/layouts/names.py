@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from gluonize.decide.layouts.constructors import constructor
 from gluonize.numbered import numbered
-from gluonize.trace.model.layouts import Blocked, DotOperand, Layout, Linear, Mfma, Slice, Wmma
+from gluonize.trace.model.layouts import Blocked, DotOperand, Layout, Linear, Mfma, SharedLayout, Slice, Wmma
 
 _USES = ("_load", "_operand", "_layout")  # how names of layouts end
 _OF_TILES = ("_load", "_operand")  # what is read in the layout of a product is so because a product wants it
@@ -130,7 +130,8 @@ class LayoutNames:
             name, tag = hole.variable, hole.tag
             suffix = names.get(hole.root) or self._role(hole.root, False)
             suffix = next((suffix.removesuffix(use) for use in _USES if suffix.endswith(use)), suffix)
-            base = f"{name}_{suffix}" if suffix != name else f"{name}_2"
+            own = "dot" if isinstance(hole.root, DotOperand) else "2"
+            base = f"{name}_{suffix}" if suffix != name else f"{name}_{own}"
             return base if tag == "full" else base + ("" if tag.startswith("s") else tag)
 
         found = {
@@ -152,7 +153,7 @@ class LayoutNames:
             return "mma" if isinstance(layout, Mfma) else "wmma"
         if isinstance(layout, DotOperand):
             return "ab"[layout.operand_index] + "_operand"
-        return f"layout_{layout.rank}d"
+        return "shared" if isinstance(layout, SharedLayout) else f"layout_{layout.rank}d"
 
 
 def _slice_tag(layout: Layout) -> str:

@@ -359,6 +359,7 @@ def allocation(
         filled = site.convert(text, stored)
     site.record.filled |= {*site.loops}
     if text.is_name:
+        site.names.suggest(shared, f"{text.text.lower()}_shared", 3)
         dtype, shape = attribute(text, "dtype"), attribute(text, "shape")
         return call("gl.allocate_shared_memory", dtype, shape, site.names.spell(shared), filled, does=Does.FILLS)
     assert value is not None, f"bug in gluonize: no type for {text}"
