@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import libcst as cst
+
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.syntax import target_of
 from gluonize.facts.variables.definitions import definition_node
 from gluonize.gluon.function import GluonFunction
 from gluonize.gluon.long_lines import with_long_lines_wrapped
+from gluonize.gluon.walk import inside, mapped
+from gluonize.loops.forms.prologue import HEADS
 from gluonize.loops.loop.loop import PipelinedLoop
 from gluonize.loops.passes.prefetch import FEWEST_BUFFERS
 from gluonize.loops.specialized.partitions import take_apart
@@ -66,6 +70,20 @@ def assemble(unit: Unit, kernel: WrittenFunction) -> EmittedKernel:
             record.globals_needed = {k: v for k, v in record.globals_needed.items() if k != used}
     emitted = EmittedFunction(function, fn, bool(fn.noinline), None if partitions else laid_out)
     return EmittedKernel(emitted, helpers, record, unit.moving)
+
+
+def _said_once(node: cst.FunctionDef) -> cst.FunctionDef:
+    """A function whose loops have a comment at their heads only where none above says the same."""
+    said: set[str] = set()
+
+    def change(n: cst.CSTNode) -> cst.CSTNode | None:
+        lines = getattr(n, "leading_lines", ())
+        texts = [line.comment.value if line.comment is not None else "" for line in lines]
+        kept = [line for line, text in zip(lines, texts) if text not in said or not text.startswith(HEADS)]
+        said.update(texts)
+        return None if len(kept) == len(lines) else inside(n.with_changes(leading_lines=kept), change)
+
+    return mapped(node, change)
 
 
 def split_loops(written: WrittenFunction, function: GluonFunction) -> tuple[GluonFunction, list[EmittedFunction]]:
@@ -140,6 +158,7 @@ def laid_out_function(written: WrittenFunction, helpers: Mapping[str, str]) -> L
     function = written.function.exchanging(helpers)
     names, constants = written.names.named(function.variables, written.taken, function.bound)
     function = with_long_lines_wrapped(function.exchanging(names), written.facts.source.text)
+    function = function.with_node(_said_once(function.node))
     depths: list[FewestBuffers] = []
     loops = written.loops.pipelined.values()
     copying = {loop.buffers for loop in loops if loop.copies}

@@ -22,6 +22,9 @@ from gluonize.trace.front.trace import TensorFact
 from gluonize.write.state.edits import Made
 from gluonize.write.state.gluon_modules import barrier_module
 
+# How comments at the head of a loop begin. What they say is said once in a function, not of each loop that is alike.
+HEADS = "# A ring of ", "# Prologue: "
+
 
 def shared_state(producer: Producer) -> list[Made]:
     """What the partitions of a loop share: rings, and two barriers for each slot."""
@@ -61,7 +64,11 @@ def prologue(site: LoopSite, producer: Producer) -> tuple[Node, ...]:
     else:
         lines += multicast.before_first(site.record, loop)
         lines.append("")
-        lines.append(f"# Prologue: the first tiles are {what} before the loop.{tail}")
+        if loop.copies and not (loop.specialized or loop.refills or loop.written_out or loop.mixed or loop.stages):
+            slots = str(loop.buffers)
+            ahead = int(slots) - 1 if slots.isdigit() else f"{slots} - 1"
+            lines.append(f"{HEADS[0]}{slots} slots: tile k is read while tile k + {ahead} is copied.")
+        lines.append(f"{HEADS[1]}the first tiles are {what} before the loop.{tail}")
     index = counts.prologue_index(site.emit, loop)
     loop.fetch_at(index)
     body: list[Node] = []
