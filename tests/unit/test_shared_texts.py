@@ -56,12 +56,12 @@ def test_branches_that_other_rounds_take_are_put_together(tmp_path: Path):
     assert "    for s in gl.static_range(LOG):\n" + ways.replace("exchange(x, s", "exchange_2(x, s") in text, text
 
 
-def test_a_layout_used_before_the_tensor_stays_a_constant(tmp_path: Path):
-    """What stands before the tensor cannot ask it for its layout."""
+def test_a_layout_used_before_the_tensor_is_not_asked_of_it(tmp_path: Path):
+    """What stands before the tensor cannot ask it for its layout: it is given it."""
     lines = BITONIC.splitlines(keepends=True)
     at = next(i for i, line in enumerate(lines) if line.startswith("    y = tl.reshape"))
     lines[at], lines[at + 1] = lines[at + 1], lines[at]
     text = translate(tmp_path, "".join(lines), spec(64, 3)).text
-    helper = text[text.index("def exchange") : text.index("def exchange_2")]
-    assert ".type.layout" not in helper and "layout: gl.constexpr = gl.BlockedLayout(" in helper
+    helper = text[text.index("def exchange") :].partition("\n\n\n")[0]
+    assert ".type.layout" not in helper and "layout: gl.constexpr, layout_2: gl.constexpr):" in helper
     compiled(tmp_path, text, spec(64, 3))

@@ -129,7 +129,7 @@ def _opened(helper: Helper, hole: str) -> _Open:
 
 def _alike(helpers: Sequence[Helper]) -> list[list[_Open]]:
     """Groups of helpers that differ in nothing but layouts."""
-    names, hole = set().union(*(h.function.variables for h in helpers)), "layout_"
+    names, hole = set().union(*(h.function.variables for h in helpers)), "place_"
     while any(name.startswith(hole) for name in names):
         hole += "_"
     groups: list[list[_Open]] = []
@@ -155,11 +155,13 @@ def _one(group: Sequence[_Open]) -> tuple[GluonFunction, dict[str, _Given]]:
     parameters = list(function.node.params.params)
     at = next((i for i, p in enumerate(parameters) if p.default is not None), len(parameters))
     names = tuple(p.name.value for p in parameters)
-    taken = {*function.bound, *function.variables}
+    taken = {*names, *first.function.variables, *first.function.bound}
+    for layout, column in zip(first.written, columns):
+        taken |= set() if column in differing else names_in(layout)
     given_names: dict[tuple[str, ...], str] = {}
     for column, i in differing.items():
         own = first.written[i]
-        named = isinstance(own, cst.Name) and own.value not in given_names.values()
+        named = isinstance(own, cst.Name) and own.value not in taken
         given_names[column] = own.value if named else numbered("layout", taken.__contains__)
         taken.add(given_names[column])
     if given_names:
@@ -216,8 +218,6 @@ def _in_lines(function: GluonFunction) -> GluonFunction:
     )
 
 
-# Layouts that follow from another one.
-_DERIVED = ("SliceLayout", "DotOperandLayout")
 _COMMA = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
 
 
@@ -258,7 +258,7 @@ class _Callers:
             text = code(n)
             if text in own:
                 return cst.Name(own[text])
-            if layout_made(n) in _DERIVED:
+            if any(layout_made(a.value) for a in n.args):  # it follows from another one
                 return None
             known = self.definitions[text]
             own[text] = numbered(merge.name_of(known), taken.__contains__)

@@ -78,6 +78,8 @@ def read_layout(text: str) -> Any:
 
 
 def _value(node: ast.expr, text: str) -> Any:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):  # a list in several lines
+        return _value(node.left, text) + _value(node.right, text)
     if not isinstance(node, ast.Call):
         try:
             return ast.literal_eval(node)
