@@ -48,8 +48,8 @@ $(STAMP): pyproject.toml
 demo: $(STAMP)
 	@PATH="$(abspath $(BIN)):$$PATH" ./docs/tutorial/demo.sh $(TARGET) $(DEMO)
 
-# Two workers where pytest-xdist is there.
-WORKERS = $$($(BIN)/python -c 'import xdist' 2>/dev/null && echo '-n 2')
+# Two workers where pytest-xdist is there; each takes neighbours, which share what their modules set up.
+WORKERS = $$($(BIN)/python -c 'import xdist' 2>/dev/null && echo '-n 2 --dist worksteal')
 
 .PHONY: test
 test: $(STAMP)
@@ -65,7 +65,7 @@ OTHER_TRITONS ?= 3.8
 .PHONY: test-versions
 test-versions: $(OTHER_TRITONS:%=$(VENV)-triton-%/.installed)
 	for release in $(OTHER_TRITONS); do \
-	  $(VENV)-triton-$$release/bin/python -m pytest -n 2 -m versions $(PYTEST_ARGS) || exit 1; \
+	  $(VENV)-triton-$$release/bin/python -m pytest -n 2 --dist worksteal -m versions $(PYTEST_ARGS) || exit 1; \
 	done
 
 $(VENV)-triton-%/.installed: pyproject.toml

@@ -9,6 +9,10 @@ import tempfile
 
 import pytest
 
+# Several hundred processes import the package: they do it from bytecode, as a user's do, also where the environment would have none
+# written. Compiling 500 modules anew takes each of them as long again as all else that they do before their first job.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 # The warning that Triton prints while this is unset would fill the captured output; 1 is the default of Triton 3.9.
 os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
 # As in the workers: numpy's threads would only wait for those of the other tests.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections import Counter
 from collections.abc import Iterator
 
@@ -167,14 +168,14 @@ class Claims:
             yield from self.wrong(what, known.exact.lo, known.exact.hi, every, self._taking(conditions, names))
 
     def _most_checked(self, positive: np.ndarray) -> Iterator[str]:
-        for most in (3, 9, 40):
-            found = most_checked(self.owner, [[self.node]], most)
+        for most, exactly in itertools.product((3, 9, 40), (False, True)):
+            found = most_checked(self.owner, [[self.node]], most, exactly)
             if found is not None:
                 conditions, names = found
                 self.said["most"] += 1
                 yield from self._passed(conditions)
                 what = f"more than {most} by {sorted(map(str, conditions))} and {sorted(names)}"
-                sign = sign_of(self.owner, self.node)
+                sign = sign_of(self.owner, self.node, exactly)
                 every = self._taking(conditions | sign.conditions, names | sign.assumed)
                 yield from self.wrong(what, 0, most, np.ones(len(self.alive), bool) if sign.holds else positive, every)
         yield from self._most_of_two(positive)

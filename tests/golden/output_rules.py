@@ -69,15 +69,15 @@ def _names(node: ast.AST) -> set[str]:
 def unused_names(text: str) -> Iterator[str]:
     """Imports, and private functions and helpers of the top level, that nothing reads."""
     tree = ast.parse(text)
+    names = {node: _names(node) for node in tree.body}
     for node in tree.body:
         bound: list[str] = []
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             bound = [alias.asname or alias.name.partition(".")[0] for alias in node.names]
         elif isinstance(node, ast.FunctionDef) and (node.name.startswith("_") or is_triton(node)):
             bound = [node.name]
-        read = set().union(*(_names(other) for other in tree.body if other is not node))
         for name in bound:
-            if name not in read:
+            if not any(name in read for other, read in names.items() if other is not node):
                 yield f"nothing reads {name}"
 
 

@@ -16,12 +16,19 @@ from golden_set import SHOWN, Golden
 
 TRANSLATIONS = golden_set.translations()
 REFUSALS = golden_set.refusals()
+# What is translated under every release of Triton: one target each, so that every family has several, and every way to write a loop.
+SAMPLE = (
+    "attention_backward-gfx1201 batched_matmul-gfx942 block_matmul-gfx942 chunked_scan-gfx950 cross_entropy-gfx1100 descriptor_matmul-gfx1250 dropout-gfx950 embedding-gfx1100"
+    " flash_attention-gfx950 fp8_matmul-gfx1201 int8_matmul-gfx942 layer_norm-gfx1250 matmul-gfx1250 matmul-gfx950 rms_norm-gfx942"
+    " rotary_embedding-gfx950 scan-gfx1250 softmax-gfx942 split_k_matmul-gfx950 top_k-gfx942 vector_add-gfx1201"
+).split()
 
 
 def each(golden: Golden):
     """The golden as a case. Of kernels that are Gluon already one target is enough for every day."""
     slow = golden in golden_set.of_gluon() and golden.target != "gfx950"
-    return pytest.param(golden, id=golden.id, marks=pytest.mark.slow if slow else ())
+    marks = [pytest.mark.slow] * slow + [pytest.mark.versions] * (golden.id in SAMPLE)
+    return pytest.param(golden, id=golden.id, marks=marks)
 
 
 @pytest.mark.parametrize("golden", [each(golden) for golden in (*TRANSLATIONS, *REFUSALS)])
@@ -37,6 +44,13 @@ def test_golden(golden: Golden):
     if lines:
         message = f"{golden.id} has changed; if that is right: {golden.refresh}\n"
         pytest.fail(message + "".join(lines[:SHOWN]) + more, pytrace=False)
+
+
+@pytest.mark.versions
+def test_the_sample_has_every_fixture():
+    found = {golden.id: golden.source.parent.name for golden in TRANSLATIONS if golden not in golden_set.of_gluon()}
+    assert set(SAMPLE) <= set(found)
+    assert {found[id] for id in SAMPLE} >= set(found.values()) - {"root_finding"}
 
 
 def test_no_golden_is_left_over():

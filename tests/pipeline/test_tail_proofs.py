@@ -295,7 +295,7 @@ def proved(tmp_path_factory) -> dict[str, tuple[Loop, set | None, frozenset | No
     return out
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(st.sampled_from(sorted(CASES)), NUMBERS, NUMBERS)
 @example("a limit that is smaller", 64, -(2**31) + 3)
 @example("what is left", 2**31 - 4, 0)

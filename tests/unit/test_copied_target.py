@@ -82,19 +82,32 @@ COMMANDS = {
     "check": "{out} --path {fixture}",
     "update": "{out} --path {fixture}",
 }
+ALL_COMMANDS = """
+import ast, sys
+from warm_children import WarmChildren
+from gluonize.judge.lower.children import worker
+from gluonize.product.cli.edge import run
+if sys.platform.startswith("linux"):
+    worker.start_child = WarmChildren().start_child
+print({line[0]: run(line) for line in ast.literal_eval(sys.argv[1])})
+"""
 WITHOUT_TARGET = ("layout", "check", "update")
 
 
 @pytest.mark.slow
 def test_every_command_knows_it(tmp_path: Path):
+    """In one process, which starts with the row, as the children that it has forked do."""
     (tmp_path / "sitecustomize.py").write_text(SITE.format(root=str(ROOT.parent), copy=COPY, original=ORIGINAL))
-    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     fixture = ROOT / "matmul"
     places = dict(kernel=fixture / "kernel.py", launches=fixture / "launches.json", out=tmp_path / "out.py")
     places |= dict(folder=tmp_path, fixture=fixture.parent)
-    for command, words in COMMANDS.items():
-        arguments = [word.format(**places) for word in words.split()]
-        target = [] if command in WITHOUT_TARGET else ["-t", COPY]
-        line = [sys.executable, "-m", "gluonize.product.cli", command, *arguments, *target]
-        done = subprocess.run(line, capture_output=True, text=True, env=environment, timeout=600)
-        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+    lines = [
+        [command, *words.format(**places).split(), *([] if command in WITHOUT_TARGET else ["-t", COPY])]
+        for command, words in COMMANDS.items()
+    ]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path(__file__).parents[1])])}
+    done = subprocess.run(
+        [sys.executable, "-c", ALL_COMMANDS, repr(lines)], capture_output=True, text=True, env=environment, timeout=600
+    )
+    said = dict.fromkeys(COMMANDS, 0)
+    assert done.returncode == 0 and eval(done.stdout.splitlines()[-1]) == said, done.stdout + done.stderr

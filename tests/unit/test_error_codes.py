@@ -46,18 +46,28 @@ def texts(node: ast.expr, variables: dict[str, list[ast.expr]]) -> Iterator[str]
 
 def codes_in_code() -> set[str]:
     places, codes = places_of_codes(), {"not-retargetable"}  # a default
-    for function in (n for tree in trees() for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Module))):
-        variables: dict[str, list[ast.expr]] = {}
-        nodes = list(ast.walk(function))
-        for s in (n for n in nodes if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)):
-            variables.setdefault(s.targets[0].id, []).append(s.value)
+    for nodes in map(list, map(ast.walk, trees())):
+        functions = [n for n in nodes if isinstance(n, ast.FunctionDef)]
         for call in (n for n in nodes if isinstance(n, ast.Call)):
             name = getattr(call.func, "id", getattr(call.func, "attr", ""))
-            if name in places:
-                given = [k.value for k in call.keywords if k.arg == "code"]
-                for argument in given or call.args[places[name] : places[name] + 1]:
-                    codes |= set(texts(argument, variables if isinstance(function, ast.FunctionDef) else {}))
+            if name not in places:
+                continue
+            given = [k.value for k in call.keywords if k.arg == "code"]
+            for argument in given or call.args[places[name] : places[name] + 1]:
+                around = [] if isinstance(argument, ast.Constant) else functions
+                codes |= set(texts(argument, variables_at(call, around)))
     return {code for code in codes if re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", code)}
+
+
+def variables_at(call: ast.Call, functions: list[ast.FunctionDef]) -> dict[str, list[ast.expr]]:
+    """What is assigned to names in the functions around a call."""
+    variables: dict[str, list[ast.expr]] = {}
+    for function in functions:
+        if function.lineno <= call.lineno <= function.end_lineno:
+            for s in ast.walk(function):
+                if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name):
+                    variables.setdefault(s.targets[0].id, []).append(s.value)
+    return variables
 
 
 def test_the_table_has_every_code():

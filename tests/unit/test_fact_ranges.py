@@ -153,7 +153,7 @@ def cases(draw):
     return type, *ranges_of
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(st.sampled_from(sorted(TRANSFER)), cases())
 @example("mul", (IntType(32), (2**16, Range(0, 2**16)), (2**15, Range(0, 2**15))))
 @example("cdiv", (IntType(32), (2**31 - 1, Range(0, 2**31 - 1)), (64, Range(64, 64))))
@@ -165,7 +165,7 @@ def test_values_of_the_real_types(name, case):
     assert said.within(type.whole) and (found is None or found in said)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(cases(), st.sampled_from([1, 8, 16, 32, 64]), st.booleans())
 def test_conversions_of_the_real_types(case, bits, signed):
     _, (x, a), _ = case

@@ -112,7 +112,7 @@ BOUNDS = st.recursive(LEAVES, grown, max_leaves=6)
 CONDITIONS = st.lists(st.builds(Condition, BOUNDS, st.integers(0, 60)), min_size=1, max_size=4)
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(
     CONDITIONS,
     st.dictionaries(st.sampled_from(NAMES[:2]), st.sampled_from([0, 1]), max_size=2),

@@ -62,8 +62,17 @@ def made(folder: Path, *specs: LaunchSpec, target: str = TARGET):
     return translate(folder, SCALE, *specs, target=target, general=True)
 
 
-def test_layouts_are_formulas_of_the_launch(tmp_path):
-    result = made(tmp_path, scale())
+@pytest.fixture(scope="module")
+def of_scale(tmp_path_factory):
+    """(the folder of the source, with `output.py`; what is made of it for one launch)."""
+    folder = tmp_path_factory.mktemp("scale")
+    result = made(folder, scale())
+    (folder / "output.py").write_text(result.text)
+    return folder, result
+
+
+def test_layouts_are_formulas_of_the_launch(of_scale):
+    _, result = of_scale
     bits = "128 // x_ptr.dtype.element_ty.primitive_bitwidth"
     assert f"[min(max(BLOCK // (64 * gl.num_warps()), 1), {bits})]" in result.text and "num_warps=4" not in result.text
     assert "8 <= BLOCK <= 65536 and gl.num_warps() <= 16" in " ".join(result.text.split())
@@ -73,17 +82,16 @@ def test_layouts_are_formulas_of_the_launch(tmp_path):
 @pytest.mark.slow
 @pytest.mark.compile
 @pytest.mark.parametrize("block, warps", slow_but([(64, 16), (512, 2), (8, 2), (4096, 8), (16384, 1)]))
-def test_the_text_is_right_for_other_sizes(tmp_path, block, warps):
-    spec = scale()
+def test_the_text_is_right_for_other_sizes(of_scale, block, warps):
+    folder, _ = of_scale
     other = scale(block=block, warps=warps)
-    (tmp_path / "output.py").write_text(made(tmp_path, spec).text)
-    answer = validate_launch(str(tmp_path / "source.py"), str(tmp_path / "output.py"), other, TARGET)
+    answer = validate_launch(str(folder / "source.py"), str(folder / "output.py"), other, TARGET)
     assert answer["status"] == "validated", answer
 
 
 @pytest.mark.compile
-def test_sizes_outside_are_refused_by_name(tmp_path):
-    text = made(tmp_path, scale()).text
+def test_sizes_outside_are_refused_by_name(of_scale, tmp_path):
+    text = of_scale[1].text
     with pytest.raises(TranslationError, match="BLOCK 8 to 65536"):
         compiled(tmp_path, text, scale(block=4))
 
@@ -118,8 +126,8 @@ def test_launches_of_several_element_types_have_one_formula(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_least_and_the_greatest_sizes_are_launches_to_be_checked(tmp_path):
-    outcomes = made(tmp_path, scale()).outcomes
+def test_the_least_and_the_greatest_sizes_are_launches_to_be_checked(of_scale):
+    outcomes = of_scale[1].outcomes
     assert [o.spec.id for o in outcomes] == [
         "scale", "scale with BLOCK=8, num_warps=1", "scale with BLOCK=65536, num_warps=16",
         "scale with x_ptr, y_ptr fp16", "scale with x_ptr, y_ptr bf16",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import re
 from dataclasses import replace
@@ -129,6 +130,7 @@ OF_GLUON_ALONE = {op.name for op in gluon.OPS} - gluon.BUILTIN_NAMES - set(
 )  # fmt: skip
 
 
+@functools.cache
 def _texts(path: Path) -> list[tuple[ast.Constant, str]]:
     """The text constants of a module that are no docstrings."""
     tree = ast.parse(path.read_text())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import pytest
@@ -85,20 +86,26 @@ def test_wrong_rules_are_found(name):
     assert unsound(WRONG[name], name, 5) != ""
 
 
+LEAVES = st.one_of(
+    st.integers(0, 9).map(number), st.sampled_from("ab").map(argument), st.integers(0, 2).map(host_bounds.programs)
+)
+KINDS = st.sampled_from(["number", "argument", "programs", "+", "-", "*", "//", "min", "max"])
+SMALL = st.integers(0, 9)
+
+
+@functools.cache  # a strategy is checked once
+def bounds(depth: int = 3) -> st.SearchStrategy[Bound]:
+    return LEAVES if depth == 0 else _grown(bounds(depth - 1))
+
+
 @st.composite
-def bounds(draw, depth=3):
-    kind = draw(st.sampled_from(["number", "argument", "programs", "+", "-", "*", "//", "min", "max"]))
-    if depth == 0 or kind in ("number", "argument", "programs"):
-        return draw(
-            st.one_of(
-                st.integers(0, 9).map(number),
-                st.sampled_from("ab").map(argument),
-                st.integers(0, 2).map(host_bounds.programs),
-            )
-        )
-    left, right = draw(bounds(depth - 1)), draw(bounds(depth - 1))
+def _grown(draw, inner):
+    kind = draw(KINDS)
+    if kind in ("number", "argument", "programs"):
+        return draw(LEAVES)
+    left, right = draw(inner), draw(inner)
     if kind == "-":
-        return less(left, draw(st.integers(0, 9)))
+        return less(left, draw(SMALL))
     right = host_bounds.positive(right) if kind == "//" else right
     return host_bounds._of(kind, left, right)
 
@@ -109,13 +116,13 @@ def plainly(bound: Bound, arguments: dict, grid) -> int:
 
 
 @given(bounds(), st.integers(0, 50), st.integers(0, 50), st.tuples(st.integers(1, 9), st.integers(1, 9)))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_the_text_says_the_value(bound, a, b, grid):
     assert plainly(bound, {"a": a, "b": b}, grid) == bound.value({"a": a, "b": b}, grid)
 
 
 @given(bounds(), st.integers(-20, 20), st.integers(0, 20), st.integers(-5, 20), st.integers(1, 9))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=250, deadline=None)
 def test_the_span_holds_every_value(bound, a, wide, b, programs):
     span = bound.span({"a": (a, a + wide), "b": (b, b)}, programs)
     for value in (a, a + wide // 2, a + wide):
@@ -131,7 +138,7 @@ def test_sums_keep_their_numbers_at_the_end():
 
 
 @given(bounds(), bounds(), st.tuples(*[st.integers(-3, 9)] * 2), st.tuples(*[st.integers(0, 9)] * 2), st.integers(1, 9))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_a_bound_is_at_most_so_far_beyond_another(a, b, least, above, programs):
     lows = dict(zip("ab", least))
     values = {name: low + more for (name, low), more in zip(lows.items(), above)}

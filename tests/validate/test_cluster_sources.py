@@ -36,13 +36,18 @@ TOO_SMALL = [("attention", 16), ("causal attention", 16)]
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name, count", [(name, count) for name in SOURCES for count in (2, 4, 8, 16) if (name, count) not in TOO_SMALL]
+    "name, count", [(name, count) for name in SOURCES for count in (2, 4, 16) if (name, count) not in TOO_SMALL]
 )
-def test_a_source_is_validated_and_compiled(name: str, count: int, tmp_path: Path):
+def test_a_source_is_validated_and_costs_no_more_than_what_triton_makes_of_it(name: str, count: int, tmp_path: Path):
     spec = SOURCES[name].launch(count)
     text = validated(tmp_path, SOURCES[name].file, spec, "gfx1250")
     assert f"gl.num_ctas() == {count}" in text
-    assert compiled(tmp_path, text, spec, "gfx1250").metrics.mix.insns
+    ours = compiled(tmp_path, text, spec, "gfx1250").metrics
+    assert ours.mix.insns
+    if name in OF_TRITON and count <= 4:
+        theirs = lower_file(str(tmp_path / "source.py"), spec, "gfx1250").metrics
+        assert ours.mix.insns <= theirs.mix.insns and ours.spill <= theirs.spill
+        assert theirs.loop is None or ours.loop is not None and ours.loop.insns <= theirs.loop.insns
 
 
 @pytest.mark.parametrize("name, count", TOO_SMALL)
@@ -51,15 +56,3 @@ def test_a_product_is_not_split_below_a_matrix_instruction(name: str, count: int
     request = TranslateRequest(str(tmp_path / "source.py"), "gfx1250", launches=(SOURCES[name].launch(count),))
     found = translate_kernel(request).outcomes[0].diagnostics
     assert [d.code for d in found] == ["clusters"] * len(found) and found, found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("count", [2, 4])
-@pytest.mark.parametrize("name", OF_TRITON)
-def test_no_more_instructions_than_triton_has(name: str, count: int, tmp_path: Path):
-    spec = SOURCES[name].launch(count)
-    text = validated(tmp_path, SOURCES[name].file, spec, "gfx1250")
-    ours = compiled(tmp_path, text, spec, "gfx1250").metrics
-    theirs = lower_file(str(tmp_path / "source.py"), spec, "gfx1250").metrics
-    assert ours.mix.insns <= theirs.mix.insns and ours.spill <= theirs.spill
-    assert theirs.loop is None or ours.loop is not None and ours.loop.insns <= theirs.loop.insns

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
-import os
 import pkgutil
 import subprocess
 import sys
@@ -204,39 +203,31 @@ def _has(path: str, name: str) -> bool:
 
 
 def kernel_checks(targets: tuple[str, ...]) -> Iterator[Check]:
-    """The probe translated, compiled and validated for each target, by the command itself."""
+    """The probe translated, compiled and validated by the command itself: for all targets at once, and where that fails for each, to
+    say for which and why.
+    """
     with tempfile.TemporaryDirectory(prefix="gluonize-doctor-") as folder:
-        source, launches = Path(folder, "probe.py"), Path(folder, "launches.json")
-        source.write_text(PROBE)
-        launches.write_text(json.dumps({"version": 1, "launches": [LAUNCH]}))
-        running = []
+        Path(folder, "probe.py").write_text(PROBE)
+        Path(folder, "launches.json").write_text(json.dumps({"version": 1, "launches": [LAUNCH]}))
+        fails = bool(_wrong_of(folder, targets))
         for target in targets:
-            words = [
-                "translate",
-                source,
-                "-l",
-                launches,
-                "-t",
-                target,
-                "-o",
-                Path(folder, f"{target}.py"),
-                "--no-cache",
-                "-q",
-            ]
-            command = [sys.executable, "-m", "gluonize.product.cli", *map(str, words)]
-            running.append(
-                subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ)
-            )
-        for target, process in zip(targets, running):
-            try:
-                said, _ = process.communicate(timeout=_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                said = f"it takes more than {_SECONDS} s"
-            done = process.returncode == 0 and Path(folder, f"{target}.py").exists()
-            yield Check(
-                f"a product of matrices for {target}: translated, compiled, validated", "" if done else _short(said)
-            )
+            wrong = _wrong_of(folder, (target,)) if fails else ""
+            yield Check(f"a product of matrices for {target}: translated, compiled, validated", wrong)
+
+
+def _wrong_of(folder: str, targets: tuple[str, ...]) -> str:
+    """What is said of translating the probe in a folder, "" where it is translated and nothing is wrong."""
+    words = ["translate", "probe.py", "-l", "launches.json", "-t", ",".join(targets), "--no-cache", "-q"]
+    command = [sys.executable, "-P", "-m", "gluonize.product.cli", *words]
+    seconds = _SECONDS * len(targets)
+    try:
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder, timeout=seconds
+        )
+    except subprocess.TimeoutExpired:
+        return f"it takes more than {seconds} s"
+    there = all(Path(folder, f"probe_{target}.py").exists() for target in targets)
+    return "" if done.returncode == 0 and there else _short(done.stdout)
 
 
 def _short(text: str) -> str:

@@ -14,6 +14,7 @@ from gluonize.product.report.explain.explanation import Choice, Explanation
 from gluonize.product.report.layouts.inlined import inlined
 from gluonize.product.report.layouts.job import constructor_key
 from gluonize.product.report.review.similarity import stem
+from gluonize.read.files.parsed import parsed_text
 from gluonize.rules.gluon import shape_at
 from gluonize.trace.model.elements import bits_of
 from gluonize.trace.model.layouts import Ints
@@ -64,7 +65,7 @@ _key = functools.lru_cache(maxsize=1024)(constructor_key)
 @functools.lru_cache(maxsize=256)
 def written(layouts: tuple[tuple[str, str], ...]) -> dict[str, str]:
     """Name -> constructor, of layouts that refer to each other by name."""
-    nodes = {name: ast.parse(text, mode="eval").body for name, text in layouts}
+    nodes = {name: parsed_text(text, mode="eval").body for name, text in layouts}
     return {name: ast.unparse(inlined(ast.Name(name), nodes)) for name in nodes}
 
 
@@ -144,7 +145,7 @@ def tiles(explanations: Iterable[Explanation], layout: str) -> tuple[Tile, ...]:
 def tile_of(layout: str) -> Ints:
     """The tile that a layout names itself, () where it is of any."""
     try:
-        call = ast.parse(layout, mode="eval").body
+        call = parsed_text(layout, mode="eval").body
         if not isinstance(call, ast.Call):
             return ()
         at = shape_at(ast.unparse(call.func))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from gluonize.product.report.layouts.inlined import inlined
+from gluonize.read.files.parsed import parsed_text
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Outline:
 def read_outline(text: str) -> Outline:
     """The outline of a Python text. Raises: SyntaxError; ValueError, RecursionError, MemoryError for what no parser takes."""
     lines = text.splitlines()
-    functions = (n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef))
+    functions = (n for n in parsed_text(text).body if isinstance(n, ast.FunctionDef))
     return Outline(tuple(_scope(function, lines) for function in functions))
 
 

@@ -13,6 +13,7 @@ from gluonize.product.editor.line_map import LineMap
 from gluonize.product.editor.made import Made
 from gluonize.product.editor.session import Session
 from gluonize.product.editor.shown import hover_text as say
+from gluonize.read.files.parsed import parsed_text
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def _told(name: str, layouts: Mapping[str, str]) -> str:
 def in_short(constructor: str) -> str:
     """What a constructor makes in a few words: `blocked 1x8`, `mfma 32x32x8`, `slice 1 of mma`, `operand 0 of mfma 32x32x8`."""
     try:
-        call = ast.parse(constructor, mode="eval").body
+        call = parsed_text(constructor, mode="eval").body
     except SyntaxError:
         return constructor
     if not isinstance(call, ast.Call):

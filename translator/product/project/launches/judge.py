@@ -12,6 +12,7 @@ from typing import Any
 from gluonize.diagnostics import Diagnostic
 from gluonize.judge.inputs.inputs import Inputs
 from gluonize.judge.verdict.launch_check import NO_ANSWER, launch_check
+from gluonize.read.files.parsed import parsed_text
 from gluonize.read.launches.bound.binding import LaunchBinding
 from gluonize.read.launches.bound.completed import BoundLaunch, shown
 from gluonize.read.spec.launch import compiled_as
@@ -165,7 +166,7 @@ class WrittenText:
     """What a text itself asks of launches, for those of its kernels."""
 
     def __init__(self, text: str):
-        self.tree = ast.parse(text)
+        self.tree = parsed_text(text)
         self.kernels = {n.name: n for n in self.tree.body if isinstance(n, ast.FunctionDef)}
 
     def refusal(self, way: BoundLaunch) -> str:

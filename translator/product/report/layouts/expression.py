@@ -11,6 +11,7 @@ from typing import Any
 
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.product.report.layouts.linear_map import DistributedMap, SharedMap
+from gluonize.read.files.parsed import parsed_text
 from gluonize.rules.gluon import DISTRIBUTED, IDENTITY, SHARED, Layouts, class_name
 from gluonize.trace.model.layouts import Bases, Ints, in_parts, part_of
 
@@ -71,7 +72,7 @@ def view_layout(text: str, shape: Ints, bits: int) -> LayoutView:
 def read_layout(text: str) -> Any:
     """The Gluon object that `text` spells. Raises: TranslationError `layout-expression`."""
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        tree = parsed_text(text.strip(), mode="eval").body
     except SyntaxError as error:
         raise _refused(text, f"no layout: {error.msg}") from None
     return _value(tree, text)

@@ -14,6 +14,7 @@ from gluonize.decide.layouts.constructors import constructor
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.product.report.layouts.inlined import inlined
 from gluonize.product.report.layouts.linear_map import DistributedMap, SharedMap
+from gluonize.read.files.parsed import parsed_text
 from gluonize.rules.targets import target as target_row
 from gluonize.trace.model.elements import bits_of
 from gluonize.trace.model.layouts import Ints, Layout, Opaque, SharedLayout, Slice, part_of
@@ -149,7 +150,7 @@ def layout_constants(text: str, kernel: str) -> dict[str, str]:
                 read(inner, values)
 
     own = re.compile(rf"_?{re.escape(kernel.lstrip('_'))}(_\w+)?")
-    for node in ast.parse(text).body:
+    for node in parsed_text(text).body:
         if isinstance(node, ast.FunctionDef) and own.fullmatch(node.name.removeprefix("_")):
             read(node.body, {})
     return out

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from gluonize.product.report.loops.hazards import hazards
 from gluonize.product.report.loops.replay import Replay, called, replay_of, value_of
+from gluonize.read.files.parsed import parsed_text
 from gluonize.rules import gluon
 
 _MATRIX = gluon.named(gluon.Effect.MULTIPLIES)
@@ -66,7 +67,7 @@ _BARRIER = "with no barrier since it was read"
 def timelines(text: str) -> tuple[LoopTimeline, ...]:
     """The loops of every kernel of a translation that load from memory or LDS, in order."""
     found = []
-    functions = {f.name: f for f in ast.parse(text).body if isinstance(f, ast.FunctionDef)}
+    functions = {f.name: f for f in parsed_text(text).body if isinstance(f, ast.FunctionDef)}
     for function in functions.values():
         if any("jit" in ast.unparse(d) for d in function.decorator_list):
             values = _constants(function)

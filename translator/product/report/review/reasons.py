@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Set
 
 from gluonize.product.report.review.units import Unit
+from gluonize.read.files.parsed import parsed_text
 from gluonize.rules import gluon
 from gluonize.rules.gluon import PARTITIONS, Effect
 
@@ -132,7 +133,7 @@ def _is_layout(node: ast.expr) -> bool:
 
 def _plain(unit: Unit, names: Set[str]) -> str:
     try:
-        tree = ast.parse("\n".join(_dedented(unit)))
+        tree = parsed_text("\n".join(_dedented(unit)))
     except SyntaxError:
         return unit.spelled
     return ast.unparse(_WithoutLayouts(names).visit(tree)).replace("tl.", "gl.")

@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from gluonize.read.files.parsed import parsed_text
+
 _WORD = re.compile(r"[A-Za-z_]\w*|\d+\.?\d*|[-+*/%<>=!&|^~@]+")
 _TRITON_ALIAS = re.compile(r"\b(?:tl|triton\.language)\.")
 
@@ -99,7 +101,7 @@ class Text:
 def read_units(text: str) -> Text:
     """Units of a Python text. Raises: SyntaxError."""
     lines = tuple(text.splitlines())
-    tree = ast.parse(text)
+    tree = parsed_text(text)
     units: list[Unit] = []
     functions: list[Function] = []
 
