@@ -50,7 +50,7 @@ from gluonize.rules.given import rules_with
 from gluonize.rules.targets import target
 from gluonize.trace.front.launch_options import check_options
 from gluonize.trace.front.trace import Trace
-from gluonize.triton_api.differences import FP_FUSION, fuses, fuses_by_itself
+from gluonize.triton_api.differences import fuses
 from gluonize.triton_api.front_end import CompilationError, CompileTimeAssertionFailure
 from gluonize.triton_api.jit_functions import JITFunction
 from gluonize.versions import triton_version
@@ -234,10 +234,6 @@ def output_text(
         for v in versions
         for name, value in _chosen_options(request, v.spec).items()
     }
-    if fuses() != fuses_by_itself():
-        # Elsewhere the environment may say nothing: launches do.
-        own = (v for v in versions if FP_FUSION not in v.spec.options)
-        options |= {(v.loaded.qualname.rpartition(".")[2], FP_FUSION): fuses() for v in own}
     facts = SourceFacts(
         source.path,
         _digest(source.written or source.text),

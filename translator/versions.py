@@ -35,7 +35,7 @@ def triton_version() -> str:
 
 TRIED = ("3.8", "3.9")  # the releases of Triton with which the suite passes
 ANNOUNCED = {
-    "3.10": "products and sums are no longer fused by default: what was translated for an older release is launched with enable_fp_fusion=True"
+    "3.10": "products and sums are no longer fused by default; translations are launched with what they were validated with"
 }
 
 

@@ -641,3 +641,25 @@ def test_operands_of_scaled_products_are_in_their_format(tmp_path, written, kind
 def test_the_result_of_a_product_is_not_in_8_bits(tmp_path):
     named = SCALED.replace("def k(", "def mxfp8_k(").replace("    k[", "    mxfp8_k[").replace("WRITTEN", '"e4m3"')
     assert signature(derive(tmp_path, named, kernel="mxfp8_k"))["out_ptr"] == "*bf16"
+
+
+@pytest.mark.parametrize("passed", ["many // few", "group"])
+def test_a_quotient_of_sizes_that_were_made_up_is_not_zero(tmp_path, passed):
+    """Of heads for each head of keys and values, of which names say nothing; one of numbers that are written stays what it is."""
+    text = """
+@triton.jit
+def k(q_ptr, kv_ptr, GROUP: tl.constexpr, PART: tl.constexpr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    q = tl.load(q_ptr + i, mask=i < GROUP)
+    tl.store(kv_ptr + i, q + PART)
+
+
+def run(q, kv):
+    _, _, few = q.shape[0], q.shape[1], kv.shape[0]
+    many = q.shape[2]
+    group = many // few
+    half = 16
+    k[(1,)](q, kv, GROUP=PASSED, PART=half // 32, B=64)
+""".replace("PASSED", passed)
+    found = signature(derive(tmp_path, text))
+    assert (found["GROUP"], found["PART"]) == (1, 0)

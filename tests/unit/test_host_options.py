@@ -196,36 +196,3 @@ def test_a_cluster_is_in_a_bundle_for_a_device_that_has_clusters(tmp_path: Path,
     words = ["bundle", str(tmp_path / "out.py"), "-k", "k", "-t", "gfx1250", "-l", str(tmp_path / "launches.json")]
     status = run([*words, "-o", str(tmp_path / "b.zip")])
     assert not status and (tmp_path / "b.zip").exists(), capsys.readouterr().err
-
-
-NUMBERS = KERNEL + dedent("""
-
-
-    def copy(x, y):
-        k[(4,)](x, y, B=1024)
-        k[(4,)](x, y, B=1024, enable_fp_fusion=True)
-""")
-
-
-@pytest.mark.parametrize("default, said", [("0", ", enable_fp_fusion=False"), ("1", ""), (None, "")])
-def test_launches_say_what_the_environment_said_of_numbers(tmp_path, monkeypatch, default, said):
-    """Where they run it may say nothing: a launch that passes nothing has what Triton does by itself. One that says it means it."""
-    monkeypatch.delenv("TRITON_DEFAULT_FP_FUSION")
-    if default:
-        monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", default)
-    made = translate(tmp_path, NUMBERS, spec_of()).text
-    assert f"k[(4,)](x, y, B=1024{said})\n" in made
-    assert "k[(4,)](x, y, B=1024, enable_fp_fusion=True)\n" in made
-
-
-def test_configurations_say_it_too():
-    tuned = NUMBERS.replace(
-        "@triton.jit", '@triton.autotune([triton.Config({"B": 1024}), triton.Config(own)], [])\n@triton.jit'
-    )
-    source = ParsedFile("k.py", tuned, ast.parse(tuned))
-    file = AuthorFile(source, FileNames(source.tree))
-    edits = FileEdits(header="# made")
-    assert launches(file.statements, [("k", "enable_fp_fusion", False)], edits) == []
-    code = file.edited(edits).code
-    assert 'triton.Config({"B": 1024, "enable_fp_fusion": False})' in code
-    assert 'triton.Config({"enable_fp_fusion": False, **own})' in code

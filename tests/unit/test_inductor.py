@@ -217,6 +217,17 @@ def test_older_releases_state_the_same(form: str, tmp_path: Path):
     assert (spec.signature, spec.constexprs, spec.attrs) == (now.signature, now.constexprs, now.attrs)
 
 
+@pytest.mark.parametrize("said", [True, False])
+def test_whether_inductor_fuses_products_with_sums_is_read(said: bool, tmp_path: Path):
+    """It states that of each kernel, so translations leave it as stated."""
+    text = dedent(POINTWISE).replace("triton_meta={", f"triton_meta={{'enable_fp_fusion': {said}, ")
+    source = write(tmp_path, text)
+    (spec,) = stated_launch(source, "triton_poi_fused_0", 64, 304, settings={}).launches
+    assert spec.options["enable_fp_fusion"] is said
+    made = translate_kernel(TranslateRequest(source, "gfx942", search_path=(str(tmp_path),))).text
+    assert made.count("enable_fp_fusion") == 3 and f"'enable_fp_fusion': {said}" in made, made
+
+
 class Autotuner:
     """What stands for Inductor's: it makes a source of the kernel by the name that its module has for that, and compiles it."""
 

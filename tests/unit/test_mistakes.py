@@ -141,6 +141,7 @@ MISTAKES = [
     ("raise add.py -o x.py", "this is no module of Triton's", "gluonize translate add.py -t TARGET"),
     ("capture ad.py", "no such file or command", "give a script"),
     ("--for-triton 3.7 targets", "an output for Triton 3.7 was asked for", "gluonize works with Triton 3.8 and 3.9"),
+    ("--for-triton 3.10 targets", "an output for Triton 3.10 was asked for", "name a Python that has it: --for-triton 3.10"),
 ]  # fmt: skip
 CONFIGURED = {
     "field": ('targets = ["gfx950"]\nsorces = ["add.py"]\n', "unknown field sorces", "did you mean sources?"),

@@ -214,7 +214,7 @@ def test_the_hook_is_on_the_jit_function_under_autotune(tmp_path):
     decorator = '@triton.autotune([triton.Config({"BLOCK": 1024})], key=["n"])\n'
     source = COPY.replace("@triton.jit", decorator + "@triton.jit")
     text = translate(tmp_path, source, copy("fp32")).text
-    assert text.rstrip().endswith('_assume(k.fn, "below_2gib(x_ptr, y_ptr)")')
+    assert text.rstrip().endswith('_assume(k.fn, "below_2gib(x_ptr, y_ptr)", enable_fp_fusion=True)')
     path = tmp_path / "hooked.py"
     path.write_text(text)
     module = _imported(path)
@@ -517,3 +517,48 @@ def test_a_check_that_divides_by_the_grid_passes_a_grid_of_nothing(tmp_path):
     check(grid=(0,), **arguments | {"K": -1})  # nothing is launched
     with pytest.raises(ValueError, match="K >= 0 is false for K=-1"):
         check(grid=(1,), **arguments | {"K": -1})
+
+
+# Options that change numbers --------------------------------------------------------------------------------------------
+
+TUNED = '@triton.autotune([triton.Config({"BLOCK": 64})], key=[])\n'
+
+
+@pytest.mark.parametrize("default, said", [("0", False), (None, True)])
+@pytest.mark.parametrize(
+    "decorators", ["", HEURISTICS, MADE_ANEW, TUNED], ids=["global", "heuristics", "wrapped", "tuned"]
+)
+def test_every_launch_has_the_fusion_that_was_validated(tmp_path, monkeypatch, decorators, default, said):
+    """Those of other files too, whatever the Triton that runs them does by itself; one that says it means it."""
+    from gluonize.triton_api.jit_functions import JITFunction
+
+    monkeypatch.delenv("TRITON_DEFAULT_FP_FUSION")
+    if default:
+        monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", default)
+    given = []
+    monkeypatch.setattr(JITFunction, "run", lambda self, *args, **kwargs: given.append(kwargs["enable_fp_fusion"]))
+    text, kernel = shifted(tmp_path, 0, decorators)
+    assert f"enable_fp_fusion={said}." in text
+    launched = {} if decorators == TUNED else {"BLOCK": 64}
+    kernel[(4,)](Tensor(), Tensor(), 200, **launched)
+    kernel[(4,)](Tensor(), Tensor(), 200, enable_fp_fusion=not said, **launched)
+    kernel.warmup(Tensor(), Tensor(), 200, grid=(4,), **launched)
+    assert given == [said, not said, said]
+
+
+@pytest.mark.parametrize("fallback", [None, "general"])
+def test_a_kernel_without_a_check_has_it_too(tmp_path, monkeypatch, fallback):
+    from gluonize.triton_api.jit_functions import JITFunction
+
+    given = []
+    monkeypatch.setattr(JITFunction, "run", lambda self, *args, **kwargs: given.append(kwargs.get("enable_fp_fusion")))
+    source = TWO[: TWO.index("@triton.jit")] + dedent("""
+        @triton.jit
+        def nothing(x_ptr, B: tl.constexpr):
+            tl.static_assert(B == 64)
+    """)
+    path = tmp_path / "unchecked.py"
+    options = {} if fallback is None else {"fallback": fallback}
+    path.write_text(translate(tmp_path, source, launch("nothing", {"x_ptr": "*fp32"}, {"B": 64}), **options).text)
+    _imported(path).nothing[(1,)](Tensor(), B=64)
+    assert given == [True] and "conditions" not in path.read_text()

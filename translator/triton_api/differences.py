@@ -56,12 +56,6 @@ def fuses() -> bool:
     return bool(knobs.language.default_fp_fusion) and not getattr(knobs.language, "force_disable_fp_fusion", False)
 
 
-def fuses_by_itself() -> bool:
-    """What the release does where neither a launch nor the environment says: what a launch of an output has that passes nothing."""
-    known = vars(type(knobs.language)).get("default_fp_fusion")
-    return bool(getattr(known, "default", fuses()))
-
-
 def with_numerics(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options of a launch with those that change numbers said, so that what is compiled is what the output's header says."""
     return {FP_FUSION: fuses(), **options}

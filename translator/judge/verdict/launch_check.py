@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
@@ -248,11 +249,15 @@ def _evaluated(text: str, scope: dict[str, Any]) -> Any:
 
 
 def _imported(name: str, *_: Any) -> SimpleNamespace:
-    if name != "os":
+    if name not in _MODULES:
         raise _Unanswered
-    return SimpleNamespace(environ={})
+    return _MODULES[name]
 
 
+_MODULES = {
+    "os": SimpleNamespace(environ={}),
+    "functools": SimpleNamespace(partial=functools.partial),
+}  # what a check may import
 # What a check may use to read conditions: nothing that it makes is run, but expressions.
 _READING = {"eval": _evaluated, "compile": compile, "__import__": _imported}
 
@@ -286,11 +291,11 @@ def _in_use(tree: ast.Module, name: str) -> bool:
 
 
 def _harmless(function: ast.FunctionDef) -> bool:
-    """No decorator, import of more than the environment, loop without end or private attribute: a check reads arguments and raises."""
+    """No decorator, import of more than the environment and `partial`, loop without end or private attribute: a check reads arguments and raises."""
     nodes = list(ast.walk(function))
     other = any(isinstance(n, (ast.ImportFrom, ast.While, ast.With, ast.Global)) for n in nodes)
     imported = {alias.name for n in nodes if isinstance(n, ast.Import) for alias in n.names}
-    return not (function.decorator_list or _hidden(nodes) or other or imported - {"os"})
+    return not (function.decorator_list or _hidden(nodes) or other or imported - _MODULES.keys())
 
 
 def _seen(value: Any, kind: str) -> Any:

@@ -1,9 +1,11 @@
-"""What is checked before each launch of a translated kernel: storage, signs, multiples, descriptors, and bounds of what its offsets are.
+"""What is checked before each launch of a translated kernel: storage, signs, multiples, descriptors, and bounds of what its offsets are; and
+the options that change numbers, which every launch is given that does not say otherwise.
 
-    _assume(add_kernel, "below_2gib(x_ptr, y_ptr, output_ptr)", "n_elements <= 2**31 - 1024")
+    _assume(add_kernel, "below_2gib(x_ptr, y_ptr, output_ptr)", "n_elements <= 2**31 - 1024", enable_fp_fusion=True)
 
 One function of the file compiles the conditions of a kernel to one expression of its arguments, which a hook of the jit function works out;
-where a condition asks for the number of programs, it stands around the function's `run`.
+where a condition asks for the number of programs, it stands around the function's `run`. Options stand around `run` too, so that launches of
+other files, and those of `triton.autotune`, have them: what Triton does by itself differs from one release to the next.
 """
 
 from __future__ import annotations
@@ -146,7 +148,8 @@ _OPTIONS, _GRID = "options", "grid"  # of a launch, which are no arguments of th
 class Asked:
     """A contract, and of the arguments of its kernel those that are compile-time constants, which may be numbers of another class than
     `int`, those that are None in some launch, and those that have defaults. run_with: the arguments, of a kernel that is launched by its own
-    `run(...)`, which calls no hooks and is told no compile-time constants: these are taken to be 0."""
+    `run(...)`, which calls no hooks and is told no compile-time constants: these are taken to be 0. states_options: whether its decorator says
+    what it is compiled with."""
 
     contract: RunTimeContract
     arguments: frozenset[str]
@@ -154,6 +157,7 @@ class Asked:
     optional: frozenset[str] = frozenset()
     defaults: frozenset[str] = frozenset()
     run_with: tuple[str, ...] = ()
+    states_options: bool = False
 
     def names_a_default(self, texts: Iterable[str]) -> bool:
         """Whether conditions are about arguments that a launch may leave to their defaults."""
@@ -235,12 +239,23 @@ class Asked:
 @dataclass(frozen=True)
 class Checks:
     """The launch checks of a file. name: of the function that installs them; width: of the file, in columns; returns: whether the kernel
-    that it is given is asked for, as by decorators."""
+    that it is given is asked for, as by decorators; options: what kernels are launched with where a launch does not say otherwise.
+    """
 
     asked: tuple[Asked, ...]
     name: str = NAME
     width: int = LINE_LENGTH
     returns: bool = False
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def __bool__(self) -> bool:
+        return any(map(self.arguments, self.asked))
+
+    def arguments(self, asked: Asked) -> list[str]:
+        """What the function is called with for a kernel, beside the kernel."""
+        names = [f"names={asked.run_with!r}"] if asked.run_with else []
+        options = [] if asked.states_options else [f"{name}={value!r}" for name, value in self.options]
+        return [*map(quoted, self.texts(asked)), *names, *options]
 
     def word(self, name: str) -> str:
         """What conditions call a function, or the options of a launch: an argument of a kernel may have its name."""
@@ -260,8 +275,7 @@ class Checks:
 
     def call(self, jit: str, asked: Asked) -> str:
         """What has every launch of the jit function `jit` checked, and gives it back."""
-        names = [f"names={asked.run_with!r}"] if asked.run_with else []
-        return f"{self.name}({', '.join([jit, *map(quoted, self.texts(asked)), *names])})"
+        return f"{self.name}({', '.join([jit, *self.arguments(asked)])})"
 
     def decorator(self, name: str, asked: Asked) -> str:
         """The same as a decorator, for a kernel that is no global of the file."""
@@ -294,10 +308,22 @@ class Checks:
         )
         names = f'f"{{name}}=None" for name in names) if names else ", ".join({names}' if by_run else names
         more = f", {grid}=None" if asks_grid else ""
+        texts = [self.texts(asked) for asked in self.asked]
+        pins = any(self.options and not asked.states_options for asked in self.asked)
+        pinned = ["    kernel.run = functools.partial(kernel.run, **options)"] if pins else []
+        returned = ["    return kernel"] if self.returns else []
+        if not any(texts):
+            said = '    """Give options to launches of a kernel that do not say them."""'
+            lines = [f"def {self.name}(kernel, **options):", said, "    import functools", "", *pinned, *returned]
+            return "\n".join(lines)
+        parameters = ["kernel", "*conditions", *(["names=()"] if by_run else []), *(["**options"] if pins else [])]
+        said = "Refuse launches of a kernel for which a condition is false"
+        said += "; give options to those that do not say them." if pins else "."
         check = f'eval(f"lambda {{arguments}}{more}, **{options}: {{tests}}", {{{", ".join(known)}}})'
         lines = [
-            f"def {self.name}(kernel, *conditions{', names=()' if by_run else ''}):",
-            '    """Refuse launches of a kernel for which a condition is false."""',
+            f"def {self.name}({', '.join(parameters)}):",
+            f'    """{said}"""',
+            *(["    import functools"] if pins else []),
             "    import os",
             "",
         ]
@@ -311,8 +337,9 @@ class Checks:
             "",
             *(["    defaults = {p.name: p.default for p in kernel.params if p.has_default}"] if defaults else []),
             f'    arguments = ", ".join({names})',
-            '    tests = " and ".join(f"({condition} or refuse({condition!r}, locals()))" for condition in conditions)',
+            '    tests = " and ".join(f"({condition} or refuse({condition!r}, locals()))" for condition in conditions) or "True"',
             f"    check = {check}",
+            *pinned,
         ]
         if asks_grid:
             lines += [
@@ -338,7 +365,7 @@ class Checks:
             ]
             installed = f"if names:\n            kernel.run = run\n        else:\n            {installed}"
         lines += [f'    if os.environ.get("{SWITCH}") != "0":', f"        {installed}"]
-        return "\n".join([*lines, *(["    return kernel"] if self.returns else [])])
+        return "\n".join([*lines, *returned])
 
 
 def _entry(name: str, value: str) -> str:

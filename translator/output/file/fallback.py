@@ -16,6 +16,7 @@ from gluonize.output.contracts.launch_checks import Checks, asked_of
 from gluonize.output.contracts.seen_rows import MATCHES, SEEN, shown, spelled
 from gluonize.output.merging.kernel_family import Family
 from gluonize.triton_api import front_end, jit_functions
+from gluonize.triton_api.differences import FP_FUSION
 from gluonize.triton_api.row import place_in
 from gluonize.versions import triton_version
 
@@ -27,11 +28,14 @@ LAUNCHER_IMPORTS = (
 LAUNCHER = '''class _OrGeneral(KernelInterface):
     """Launches `fn`, or `general` where the arguments are outside what `fn` was translated for."""
 
-    def __init__(self, fn, general, fits):
+    def __init__(self, fn, general, fits, **options):
+        import functools
+
         self.fn, self.general, self.fits = fn, general, fits
         jit = fn
         while not hasattr(jit, "params"):  # under autotune and heuristics
             jit = jit.fn
+        jit.run = functools.partial(jit.run, **options)
         self.defaults = {p.name: p.default for p in jit.params if p.has_default}
 
     def run(self, *args, **kwargs):
@@ -113,7 +117,7 @@ def assumed_lines(family: Family) -> list[str]:
     ]
 
 
-def installed(family: Family) -> str:
-    """The statement that puts the launcher under the public name."""
+def installed(family: Family, fuses: bool) -> str:
+    """The statement that puts the launcher under the public name. fuses: whether the translation's products are fused with sums."""
     name = family.name
-    return f"{name} = _OrGeneral({name}, {name}_general, {fits_name(name)})"
+    return f"{name} = _OrGeneral({name}, {name}_general, {fits_name(name)}, {FP_FUSION}={fuses})"

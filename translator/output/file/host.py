@@ -159,7 +159,7 @@ class _Rewriting:
         self.pool = HelperPool(self.base_name, names_in(versions) | (self.names.bound - own))
         self.families = families_of(versions, self.pool)
         decorated = not all(map(self.is_plain, self.families))
-        asked = [self.asked(family) for family in self.families if family.contract]
+        asked = [self.asked(family) for family in self.families]
         self.checks = checks_of(asked, self.pool.taken, facts, decorated)
         self.plain = [fn for key, fn in plain.items() if key not in self.kept]
         self.moved = MovedImports()
@@ -215,7 +215,7 @@ class _Rewriting:
         unseen = launches(self.file.statements, self.facts.options, edits)
         copies = [h for h in self.pool.helpers if not self.here(h.fn)]
         self.needs()
-        checks = [definitions(formatted(self.checks.function()))] if self.checks.asked and not self.general else []
+        checks = [definitions(formatted(self.checks.function()))] if self.checks and not self.general else []
         blocks = [inductor_sources()] if self.of_inductor else []
         blocks += [h.block for h in copies] + ([definitions(fallback.LAUNCHER)] if self.general else [])
         if checks or blocks or self.prelude.definitions:
@@ -266,21 +266,22 @@ class _Rewriting:
         plain = self.is_plain(family)
         jit = f"{family.name}{'.fn' * sum(d.kind != 'jit' for d in loaded.decorators)}"
         runs = self.persistent(family, jit, plain)
-        if not family.contract:
+        asked = self.asked(family)
+        if not self.checks.arguments(asked):
             return Replacement(line, family.function, family.before, runs)
         if plain:
-            check = definitions(formatted(self.checks.call(jit, self.asked(family))))
+            check = definitions(formatted(self.checks.call(jit, asked)))
             # The grid of the source is checked; of programs that share steps, their own.
             after = (check, *runs) if family.shared is not None else (*runs, check)
             return Replacement(line, family.function, family.before, after)
         # A kernel that host code may wrap or make again: its launches are checked where the jit function is made.
         checked, by_run = checked_name(family.name), self.is_run_by_inductor(family)
-        decorator = definitions(formatted(self.checks.decorator(checked, self.asked(family))))
+        decorator = definitions(formatted(self.checks.decorator(checked, asked)))
         return Replacement(line, family.function, (*family.before, decorator), hook=checked, around_all=by_run)
 
     def asked(self, family: Family) -> Asked:
         """What a kernel asks of launches, as this file launches it."""
-        asked = asked_by(family)
+        asked = replace(asked_by(family), states_options=any(stated_of(v) is not None for v in family.versions))
         if not self.is_run_by_inductor(family):
             return asked
         return replace(asked, run_with=tuple(p.name for p in family.loaded.fn.params if not p.is_constexpr))
@@ -333,7 +334,7 @@ class _Rewriting:
         after = (
             (as_written,),
             definitions(fallback.fits_function(family, picked_later)),
-            definitions(fallback.installed(family)),
+            definitions(fallback.installed(family, self.facts.fuses)),
         )
         return Replacement(family.loaded.line, family.function, family.before, after)
 

@@ -3,8 +3,6 @@
 kernel[grid](a, b, num_warps=4)       ->  kernel[grid](a, b, num_warps=4, num_ctas=2)
 triton.Config({"B": 64}, num_warps=8) ->  triton.Config({"B": 64}, num_warps=8, num_ctas=2)
 triton.Config({"B": 64}, num_warps=8) ->  triton.Config({"B": 64, "waves_per_eu": 2}, num_warps=8)
-
-What changes numbers is left to launches that say it themselves.
 """
 
 from __future__ import annotations
@@ -17,10 +15,8 @@ import libcst as cst
 from gluonize.gluon.function import Statement
 from gluonize.gluon.walk import called, functions, names, walk
 from gluonize.output.file.author import FileEdits
-from gluonize.output.file.standalone import NUMERIC
 
 _OF_CONFIGS = frozenset({"num_ctas"})  # arguments of triton.Config; other options stand among its values
-_LEFT = frozenset(NUMERIC)  # where a launch says them, it means them
 Calls = Iterator[tuple[int, cst.Call]]  # each with the index of its statement
 
 
@@ -93,8 +89,6 @@ def _with_value(call: cst.Call, option: str, value: cst.BaseExpression) -> cst.C
         return call
     added = cst.DictElement(cst.SimpleString(json.dumps(option)), value)
     if isinstance(held.value, cst.Dict):
-        if option in _LEFT and any(_is_key(e, option) for e in held.value.elements):
-            return call
         kept = [e for e in held.value.elements if not _is_key(e, option)]
         separated = [e.with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))) for e in kept[-1:]]
         made = held.value.with_changes(elements=[*kept[:-1], *separated, added])
@@ -102,9 +96,7 @@ def _with_value(call: cst.Call, option: str, value: cst.BaseExpression) -> cst.C
         grouped = held.value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
         plain = held.value if isinstance(held.value, cst.Name | cst.Call) else grouped
         comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-        both = [cst.StarredDictElement(plain), added]
-        first, second = reversed(both) if option in _LEFT else both
-        made = cst.Dict([first.with_changes(comma=comma), second])
+        made = cst.Dict([cst.StarredDictElement(plain, comma=comma), added])
     return call.with_changes(args=[a.with_changes(value=made) if a is held else a for a in call.args])
 
 
@@ -115,8 +107,6 @@ def _is_key(element: cst.BaseDictElement, option: str) -> bool:
 
 def _with_argument(call: cst.Call, option: str, value: cst.BaseExpression) -> cst.Call:
     given = next((a for a in call.args if a.keyword is not None and a.keyword.value == option), None)
-    if given is not None and option in _LEFT:
-        return call
     if given is not None:
         return call.with_changes(args=[a.with_changes(value=value) if a is given else a for a in call.args])
     if not call.args:

@@ -17,6 +17,7 @@ from pathlib import Path
 import gluonize
 from gluonize import rules
 from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.rules.gluon import release
 from gluonize.versions import NOT_INSTALLED, TRIED, same_release, triton_version
 
 _MOVED = "GLUONIZE_TRITON_PYTHON"  # set in the environment of a command that runs elsewhere: where
@@ -41,7 +42,7 @@ def check_release(wanted: str) -> None:
     if not same_release(wanted, version):
         message = f"an output for Triton {wanted} was asked for, and this is {version}"
         help = f"name a Python that has it: --for-triton {wanted} --triton-python /path/to/python"
-        if not any(same_release(wanted, tried) for tried in TRIED):
+        if release(wanted) < release(TRIED[0]):
             help = f"gluonize works with Triton {' and '.join(TRIED)}: ask for one of them"
         raise TranslationError(Diagnostic("triton-version", message, help=help))
 

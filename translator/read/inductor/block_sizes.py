@@ -82,10 +82,10 @@ def _given(stated: Stated) -> dict[str, Any] | None:
 
 
 def _options(stated: Stated) -> dict[str, Any]:
-    """Options of the AMD backend that the decorator has beside the signature; 0 leaves them to the compiler."""
-    names = ("waves_per_eu", "matrix_instr_nonkdim", "kpack")
+    """Options of the compiler that the decorator has beside the signature; 0 leaves a number to it."""
+    names = ("waves_per_eu", "matrix_instr_nonkdim", "kpack", "enable_fp_fusion")
     found = {name: stated.meta.get(name, stated.arguments.get(name)) for name in names}
-    return {name: value for name, value in found.items() if isinstance(value, int) and value}
+    return {name: value for name, value in found.items() if isinstance(value, int) and (value or value is False)}
 
 
 def _sizes(stated: Stated, fixed: Mapping[str, int], units: int) -> dict[str, int]:

@@ -22,11 +22,18 @@ class Supposition:
     second: bool = False
 
 
-# Sizes that are no multiples of anything, small ones, and the other branches.
+def turned(usual: int) -> int:
+    """Another size, large for a small one: the quotient of two says nothing if it is zero only because the one was made up larger."""
+    return max(_TURNED // usual, 1)
+
+
+_TURNED = 2**11  # no size is its own other one
+# Sizes that are no multiples of anything, small ones, large ones for small ones, and the other branches.
 SUPPOSITIONS = (
     Supposition(),
     Supposition(lambda usual: usual + 1),
     Supposition(lambda usual: usual // 64 + 3),
+    Supposition(turned),
     Supposition(other_branch=True),
 )
 _CURRENT: ContextVar[Supposition] = ContextVar("supposition", default=SUPPOSITIONS[0])
@@ -45,7 +52,7 @@ def supposing(supposition: Supposition) -> Iterator[None]:
 def other_sizes() -> Iterator[None]:
     """Runs in here suppose other sizes: what is the same as in a run outside does not rest on any that is made up."""
     now = _CURRENT.get()
-    with supposing(replace(now, size=lambda usual: now.size(usual // 2 if usual > 1 else 3), second=True)):
+    with supposing(replace(now, size=lambda usual: now.size(turned(usual)), second=True)):
         yield
 
 

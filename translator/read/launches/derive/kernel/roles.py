@@ -20,7 +20,7 @@ class Role:
 # Longest match first; names are compared in lower case, without `n_`, `num_`, `max_` in front and `_size`, `_len` behind.
 _SIZES: tuple[tuple[str, str, int], ...] = (
     (r"b|bs|z|bsz|batch|batches|batchsize|nb", "batch", 2),
-    (r"h|hq|hkv|hv|heads?|q_?heads?|kv_?heads?|v_?heads?|k_?heads?|nheads|head_?count|heads_[qkv]|[qkv]o?_heads?", "heads", 4),
+    (r"h|hq|hkv|hv|heads?|q_?heads?|kv_?heads?|v_?heads?|k_?heads?|nheads|head_?count|heads_[qkv]|[qkv]o?_heads?|qh|kvh", "heads", 4),
     (r"g|groups?|ngroups|gqa|kv_group\w*|rep\w*", "groups", 2),
     (r"t|tq|tk|s|l|lq|lk|seq|seqs?|seq_?len\w*|ctx|n_ctx|time|tokens?|q_?len|k_?len|kv_?len|seqlen_?[qk]?|context\w*|length", "sequence", 512),
     (r"d|dk|dv|k|v|dim|head_?dims?|headdim\w*|head_?dim_?\w|d_head|d_model|dstate|state|h_?dim|kv_?dim|qk_?dim|v_?dim|rope_?dim\w*|nope\w*", "head dimension", 64),
