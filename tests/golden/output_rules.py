@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator
 MOST_COLUMNS, MOST_CONDITIONS, MOST_CHECK_LINES = 120, 8, 25
 
 
-def lines_too_long(text: str) -> Iterator[str]:
+def lines_too_long(text: str, written: str = "") -> Iterator[str]:
+    """written: by authors, of the source and of Triton's own helpers; their lines stay as they are."""
+    theirs = {line.strip().replace("tl.", "gl.") for line in written.splitlines()}
     for number, line in enumerate(text.splitlines(), 1):
-        if len(line) > MOST_COLUMNS:
+        if len(line) > MOST_COLUMNS and line.strip().replace("tl.", "gl.") not in theirs:
             yield f"line {number} has {len(line)} columns"
 
 
@@ -124,7 +126,7 @@ def line_numbers(text: str) -> Iterator[str]:
             yield f"line {number} names a line of another file"
 
 
-RULES: dict[str, Callable[[str], Iterator[str]]] = {
+RULES: dict[str, Callable[..., Iterator[str]]] = {
     "lines": lines_too_long,
     "conditions": long_contracts,
     "implied": implied_conditions,

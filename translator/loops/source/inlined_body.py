@@ -6,10 +6,12 @@ Branches that the call's constants decide are resolved, comments stay, and varia
 from __future__ import annotations
 
 import ast
+import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gluonize.facts.syntax import unparsed
+from gluonize.gluon.function import LINE_LENGTH
 from gluonize.gluon.written import Written, closed, form_of, literal
 from gluonize.gluon.written import name as variable
 from gluonize.gluon.written import operand
@@ -19,6 +21,8 @@ from gluonize.read.files.source_text import Edit, SourceText, replace_spans
 from gluonize.read.files.string_lines import inside_strings
 from gluonize.trace.front.trace import ConstFact, Frame
 from gluonize.triton_api.jit_functions import JITFunction
+
+_SAID = LINE_LENGTH - 12  # columns of a line of a docstring that becomes a comment in a loop
 
 
 class CannotInline(Exception):
@@ -46,7 +50,7 @@ def body_for(
         raise CannotInline
     said = ast.get_docstring(tree)
     body = list(tree.body if said is None else tree.body[1:])
-    comment = [f"# {line.strip()}" for line in (said or "").splitlines() if line.strip()]
+    comment = [f"# {line}" for text in (said or "").splitlines() for line in textwrap.wrap(text.strip(), _SAID)]
     returned = body.pop() if body and isinstance(body[-1], ast.Return) else None
     leaves = [] if returned or not body else _leaves(body[-1], helper)
     inner = [n for s in body for n in ast.walk(s)]

@@ -17,6 +17,7 @@ from typing import Any
 import libcst as cst
 
 from gluonize.gluon.function import GluonFunction, code, expression, statements
+from gluonize.gluon.long_lines import with_long_lines_wrapped
 from gluonize.gluon.walk import assigned, same, walk
 from gluonize.output.kept.layout_counterparts import (
     NoCounterpart,
@@ -92,7 +93,7 @@ def kept_function(text: FunctionText, around: Surroundings) -> GluonFunction:
     if used:
         why = NoCounterpart("what it is given to does not say of what blocks it is", _SAYS)
         raise around.refused(1, f"the layout {min(used)}", why)
-    return text.function.with_node(node)
+    return with_long_lines_wrapped(text.function.with_node(node), text.function.text)
 
 
 class _Rewriter(cst.CSTTransformer):

@@ -41,8 +41,8 @@ def stream_k_run(kernel: str, jit: str, shared: Shared) -> str:
     """The same for programs that share the steps of all tiles."""
     parameters = f'{PER_UNIT}={shared.per_unit}, {ELEMENTS}={shared.elements}, dtype="{_DTYPES[shared.dtype]}"'
     said = [
-        f"`run` of {kernel} with so many programs for each compute unit, which share the steps of all tiles of the grid; each leaves",
-        f"at most `{ELEMENTS}` sums to another one.",
+        f"`run` of {kernel} with so many programs for each compute unit, which share the steps of all tiles;",
+        f"each leaves at most `{ELEMENTS}` sums to another one.",
     ]
     lines = [
         "import torch",
