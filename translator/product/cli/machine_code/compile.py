@@ -40,7 +40,7 @@ def run_compile(file: str, emit: str | None, options: CompileOptions, verbosity:
             if problems:
                 fail(entry, problems)
             results.append(entry)
-    if shown and not in_full:
+    if compiled and shown and not in_full:
         _show_all(compiled, emit, verbosity)
     return finish(options, results, failed=any(entry["status"] == "failed" for entry in results))
 
