@@ -2,7 +2,8 @@
 
     python bench/editor_speed.py --markdown bench/results/editor_speed.md
 
-A real client over pipes. First the time until everything that is asked in the background is there, then the requests.
+A real client over pipes. First the time until everything that is asked in the background is there, then the requests, and the time from a save
+until its findings are there (asked every tenth of a second), of what compiles nothing: a hand edit, a source that has changed, one that cannot be parsed, and all as it was.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ FIXTURES = ("matmul", "softmax", "flash_attention")
 FILES = ("kernel_gfx950.py", "kernel.py")
 PLACES = 200  # lines that are asked about, and prefixes that are sent, of each file
 LIMIT_MS = 150.0
+LIMIT_SAVED_MS, SAVES = 1000.0, 5
+SAVED = "findings after saving "
 Row = tuple[str, str, str, float, float]  # fixture, file, request, median and greatest milliseconds
 
 
@@ -43,7 +46,9 @@ def main() -> int:
     if options.markdown:
         load = f"{os.getloadavg()[0]:.1f}"
         Path(options.markdown).write_text(f"`python bench/editor_speed.py`, load of the machine {load}.\n\n{text}\n")
-    return int(max(row[4] for row in rows if row[2] != "first answer") > LIMIT_MS)
+    saved = [row[3] for row in rows if row[2].startswith(SAVED)]  # the first save of a changed source translates it
+    asked = [row[4] for row in rows if row[2] != "first answer" and not row[2].startswith(SAVED)]
+    return int(max(asked) > LIMIT_MS or max(saved) > LIMIT_SAVED_MS)
 
 
 def measure(fixture: str, folder: Path) -> list[Row]:
@@ -82,8 +87,29 @@ def measure(fixture: str, folder: Path) -> list[Row]:
             lambda: editor.change(name, next(typed)),
         )  # fmt: skip
         editor.change(name, text)
+        rows += saves(editor, fixture, name, text)
     editor.close()
     return rows
+
+
+def saves(editor: Editor, fixture: str, name: str, text: str) -> list[Row]:
+    """Milliseconds until what a save brings up is shown, and until it is gone."""
+    line = next(row for row in text.splitlines() if "program_id" in row)
+    changed = {"generated-edited": f"{line}  # edited"}
+    if name == "kernel.py":
+        changed = {"generated-outdated": f"{line}  # changed", "source-syntax": f"{line} +"}
+    taken: dict[str, list[float]] = {}
+    for _ in range(SAVES):
+        for code, instead in changed.items():
+            for what, saved, shown in ((code, text.replace(line, instead, 1), True), (f"{code}, mended", text, False)):
+                started = time.monotonic()
+                editor.save(name, saved)
+                until(
+                    lambda: [d.code for d in editor.findings.get(editor.uri(name), [])],
+                    lambda found: (code in found) == shown,
+                )
+                taken.setdefault(what, []).append(1000 * (time.monotonic() - started))
+    return [(fixture, name, SAVED + what, statistics.median(ms), max(ms)) for what, ms in taken.items()]
 
 
 def requests(

@@ -300,6 +300,13 @@ def _meant(name: str) -> str:
         for product in (row.product, *_OTHER_PRODUCTS.get(row.name, ())):
             if asked == _plain(product):
                 return f"did you mean {row.name}? {product} is {row.name}"
+    products = {
+        product: row.name for row in TARGETS.values() for product in (row.product, *_OTHER_PRODUCTS.get(row.name, ()))
+    }
+    series = {p: name for p, name in products.items() if len(asked) > 3 and _plain(p).startswith(asked)}
+    if len({*series.values()}) == 1:
+        product, name = next(iter(series.items()))
+        return f"did you mean {name}? {product} is {name}"
     if family := [row for row in TARGETS.values() if asked == row.family]:
         names = ",".join(row.name for row in family)
         return f"did you mean {names}? {family[0].family.upper()} is {' and '.join(row.name for row in family)}"

@@ -477,7 +477,7 @@ def test_cycles_of_a_generated_file_and_of_its_source(folder, capsys):
     (folder / "l.json").write_text((matmul / "launches.json").read_text())
     golden, source = str(matmul / "golden" / "gfx950.py"), str(matmul / "kernel.py")
     words = ["cycles", golden, "-t", "gfx950", "-l", "l.json", "--source", source, "--json", "r.json"]
-    assert run(words) == 0
+    assert run(["-v", *words]) == 0
     found = results(folder)[0]
     (loop,), (theirs,) = found["cycles"]["loops"], found["triton_cycles"]["loops"]
     assert 0 < loop["efficiency"] < 1 and loop["cycles"] >= max(loop["bounds"].values())
@@ -485,6 +485,21 @@ def test_cycles_of_a_generated_file_and_of_its_source(folder, capsys):
     assert loop["unknown_addresses"] == 0
     shown = capsys.readouterr().out
     assert "matrix cores" in shown and "Triton: kernel.py" in shown and "wave  0" in shown
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("command", ["compile", "parity", "cycles"])
+def test_several_launches_have_a_line_each(folder, command, capsys):
+    """What is shown of one in full is too long for a screen."""
+    three = FIXTURES / "layer_norm"
+    launches = json.loads((three / "launches.json").read_text())
+    (folder / "l.json").write_text(json.dumps(launches))
+    files = [str(three / "kernel.py")] * (command == "parity") + [str(three / "golden" / "gfx950.py")]
+    words = [command, *files, "-t", "gfx950,gfx942", "-l", "l.json", "--json", "r.json"]
+    assert run(words) == 0
+    said = capsys.readouterr().out
+    assert len(results(folder)) > 2 and said.count("\n") <= 25 and "-v" in said.splitlines()[-1], said
+    assert all(f"{one['id']} " in said for one in results(folder))
 
 
 def test_cycles_of_assembly(folder, capsys):

@@ -79,6 +79,7 @@ def _launch_files():
         "attribute.json": changed(lambda l: l["attrs"].update(x_ptr="16")),
         "grid.json": changed(lambda l: l.update(grid=10)),
         "list.json": {"version": 1, "launch": [LAUNCH]},
+        "theirs.json": LAUNCH | {"source": "add.py"},
     }
 
 
@@ -140,6 +141,12 @@ MISTAKES = [
     ("translate add.py -t gfx950,gfx942 -o out.py", "-o names one file, but there are 2 targets", "give --out-dir instead"),
     ("raise add.py -o x.py", "this is no module of Triton's", "gluonize translate add.py -t TARGET"),
     ("capture ad.py", "no such file or command", "give a script"),
+    ("translate ad.py -t mi350 -o x.py", "unknown target 'mi350'", "MI350X is gfx950"),
+    ("translate sources/add.py -t gfx950 -o x.py", "no such file", "did you mean source/add.py"),
+    ("explain add.py", "no target given", "gfx950 (MI355X)"),
+    ("validate other.py add_out.py -t gfx950 -l good.json", "is the translation of another source", "validate add.py add_out.py"),
+    ("tune other.py -t gfx950 -l theirs.json", "no launch for other.py", "gluonize capture"),
+    ("compile other.py -t gfx950 -l theirs.json", "no launch for other.py", "gluonize capture"),
     ("--for-triton 3.7 targets", "an output for Triton 3.7 was asked for", "gluonize works with Triton 3.8 and 3.9"),
     ("--for-triton 3.10 targets", "an output for Triton 3.10 was asked for", "name a Python that has it: --for-triton 3.10"),
 ]  # fmt: skip
@@ -150,6 +157,8 @@ CONFIGURED = {
     "kind": ('targets = ["gfx950"]\nsources = ["add.py"]\noptions = { num-buffers = "3" }\n',
              "num-buffers is a number, not '3'", "num-buffers = 3"),
     "target": ('targets = ["MI300X"]\nsources = ["add.py"]\n', "unknown target 'MI300X'", "did you mean gfx942?"),
+    "targets": ('target = ["gfx950"]\nsources = ["add.py"]\n', "unknown field target", "did you mean targets?"),
+    "near folder": ('targets = ["gfx950"]\nsources = ["sources/*.py"]\n', "nothing matches 'sources/*.py'", "did you mean source/*.py?"),
     "folder": ('targets = ["gfx950"]\nsources = ["kernels/*.py"]\n', "nothing matches 'kernels/*.py'",
                "there is no folder kernels"),
 }  # fmt: skip
@@ -160,6 +169,9 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "add.py").write_text(KERNELS)
     (tmp_path / "add_out.py").write_text(TRANSLATED)
+    (tmp_path / "other.py").write_text(KERNELS.replace("add", "subtract").replace("scale_kernel", "halve_kernel"))
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "add.py").write_text(KERNELS)
     (tmp_path / "plain.py").write_text("import triton\n\n\ndef f():\n    return 1\n")
     (tmp_path / "latin.py").write_bytes(KERNELS.encode() + "# Überhang\n".encode("latin-1"))
     (tmp_path / "empty").mkdir()

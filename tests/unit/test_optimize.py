@@ -16,7 +16,7 @@ from gluonize.judge.lower.children.worker import WorkerPool
 from gluonize.judge.lower.compile import Lowered
 from gluonize.judge.lower.metrics import InstructionMix, KernelMetrics
 from gluonize.product.cli.edge import run
-from gluonize.product.cli.machine_code.tune import _lines_below, _table, _why
+from gluonize.product.cli.machine_code.tune import _lines_below, _table, _unit, _why
 from gluonize.read.spec.launch import LaunchSpec, read_launches
 from gluonize.request import TranslateRequest, as_launched
 from gluonize.rules.targets import TARGETS
@@ -205,16 +205,17 @@ def test_a_table_of_candidates_is_sorted_and_says_why_another_than_the_first_is_
     result = {"id": "one", "target": "gfx950", "chosen": "parity", "candidates": entries}
     console = Console(width=160)
     with console.capture() as said:
-        console.print(_table(result, "parity"))
+        console.print(_table(result, "parity", None))
     order = [line.split()[0] for line in said.get().splitlines()[2:]]
     assert order == [SMALL.name, DEEP.name, "parity"]
+    assert _table(result, "parity", None).row_count == 3 and _table(result, "parity", 1).row_count == 2
     assert "clk" in said.get().splitlines()[1] and said.get().splitlines()[-1].split()[:2] == ["parity", "*"]
     assert _why(found, "one", DEEP) == f"{SMALL.name} is cheaper here and does not fit into LDS"
     assert _why([t for t in found if t.choices != SMALL], "one", Choices()) == (
         f"parity is the least in the mean over 2 launches: 10.0, {DEEP.name} 13.4"
     )
-    lines = _lines_below(result | {"why": ""})
-    assert lines[1:] == [f"the same code as parity: {more.name}"] and "clocks of compute units per" in lines[0]
+    assert _lines_below(result | {"why": ""}, True) == [f"the same code as parity: {more.name}"]
+    assert _lines_below(result | {"why": "x"}, False) == ["*: x"] and "clocks of compute units per" in _unit([result])
 
 
 def test_what_only_times_can_choose_is_not_searched():

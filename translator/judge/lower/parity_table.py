@@ -69,6 +69,20 @@ def parity_summary(parities: Iterable[Parity]) -> Table:
     return table
 
 
+def metrics_summary(compiled: Iterable[tuple[str, str, KernelMetrics]]) -> Table:
+    """One line per launch and target, given with their names: the figures that decide."""
+    table = Table(box=None, pad_edge=False)
+    for name in ("kernel", "target"):
+        table.add_column(name)
+    for name in ("insns", "loop", "mma", "LDS ops", "VGPRs", "SGPRs", "spills", "LDS bytes", "occupancy"):
+        table.add_column(name, justify="right")
+    for name, target, m in compiled:
+        loop = m.loop.insns if m.loop else "-"
+        figures = (m.mix.insns, loop, m.mix.mma, m.mix.ds, m.vgpr, m.sgpr, m.spill, m.lds_bytes, m.occupancy)
+        table.add_row(name, target, *map(str, figures))
+    return table
+
+
 def metrics_table(kernel: str, target: str, metrics: KernelMetrics) -> Table:
     """One kernel's metrics, the hottest loop beside the whole."""
     table = Table(title=f"{kernel} on {target}", title_justify="left", box=None, pad_edge=False)

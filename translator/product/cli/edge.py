@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import typer
 
-from gluonize.diagnostics import ClusterLost, InternalError, TranslationError
+from gluonize.diagnostics import ClusterLost, Diagnostic, InternalError, TranslationError
 from gluonize.product.cli import exit_status
 from gluonize.product.cli.app import app_for
 from gluonize.product.cli.console import print_diagnostics
@@ -77,6 +77,11 @@ def run(argv: Sequence[str]) -> int:
     except Exception as error:
         # Wrong usage is reported by the option parser's own exceptions, whose module differs between typer versions.
         if hasattr(error, "exit_code") and hasattr(error, "show"):
+            if getattr(getattr(error, "param", None), "name", "") == "target" and not hasattr(error, "option_name"):
+                from gluonize.rules.targets import known_targets
+
+                print_diagnostics([Diagnostic("unknown-target", "no target given", help=known_targets())])
+                return exit_status.REFUSED
             error.show()
             return exit_status.REFUSED
         report_bug(error)

@@ -15,8 +15,23 @@ def near_file(path: str) -> str:
     try:
         names = os.listdir(folder or os.curdir)
     except OSError:
-        return f"there is no folder {os.path.relpath(folder)}"
+        there = _near_folder(folder)
+        near = os.path.join(there, name) if there else ""
+        if near and (glob.has_magic(name) or os.path.exists(near)):
+            return f"did you mean {os.path.relpath(near)}?"
+        return f"there is no folder {os.path.relpath(folder)}" + (f": did you mean {there}?" if there else "")
     if glob.has_magic(name):
         return ""
     near = nearest(name, (n for n in names if n.endswith(os.path.splitext(name)[1])))
     return f"did you mean {os.path.join(folder, near)}?" if near else ""
+
+
+def _near_folder(folder: str) -> str:
+    """A folder that is there, for one that is not; empty where none beside it has a near name."""
+    above, name = os.path.split(os.path.normpath(folder))
+    try:
+        names = [n for n in os.listdir(above or os.curdir) if os.path.isdir(os.path.join(above, n))]
+    except OSError:
+        return ""
+    near = nearest(name, names)
+    return os.path.join(above, near) if near else ""

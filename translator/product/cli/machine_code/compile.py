@@ -7,8 +7,9 @@ import os
 from gluonize.diagnostics import TranslationError
 from gluonize.judge.lower.children.worker import WorkerPool, job_count
 from gluonize.judge.lower.compile import Lowered
+from gluonize.judge.lower.metrics import KernelMetrics
 from gluonize.product.cli.console import Verbosity, rich_console
-from gluonize.product.cli.machine_code.jobs import CompileOptions, fail, finish, read_inputs, start_jobs
+from gluonize.product.cli.machine_code.jobs import MORE, CompileOptions, fail, finish, read_inputs, start_jobs
 from gluonize.product.project.output.file import launch_stems, make_folder, write_bytes, write_whole
 
 
@@ -18,7 +19,9 @@ def run_compile(file: str, emit: str | None, options: CompileOptions, verbosity:
     if emit:
         make_folder(emit)
     stems = launch_stems(spec.id for spec in inputs.launches)
-    results = []
+    shown = not verbosity.quiet and options.json != "-"
+    in_full = verbosity.verbose or len(inputs.launches) * len(inputs.targets) == 1
+    results, compiled = [], []
     with WorkerPool(job_count(options.jobs), timeout=options.timeout) as pool:
         for job in start_jobs(pool, inputs, options, keep_stages=bool(emit)):
             entry = job.entry("compiled")
@@ -29,13 +32,16 @@ def run_compile(file: str, emit: str | None, options: CompileOptions, verbosity:
                 entry["seconds"] = round(lowered.seconds, 4)
                 if emit:
                     entry["files"] = _emit(lowered, os.path.join(emit, f"{stems[job.spec.id]}_{job.target}"))
-                if not verbosity.quiet and options.json != "-":
+                compiled.append((job.spec.id, job.target, lowered.metrics))
+                if shown and in_full:
                     _show(lowered, entry.get("files", {}), verbosity)
             except TranslationError as error:
                 problems = error.diagnostics
             if problems:
                 fail(entry, problems)
             results.append(entry)
+    if compiled and shown and not in_full:
+        _show_all(compiled, emit, verbosity)
     return finish(options, results, failed=any(entry["status"] == "failed" for entry in results))
 
 
@@ -46,6 +52,15 @@ def _emit(lowered: Lowered, stem: str) -> dict[str, str]:
         files[stage] = f"{stem}.{stage}"
         (write_bytes if isinstance(content, bytes) else write_whole)(files[stage], content)
     return files
+
+
+def _show_all(compiled: list[tuple[str, str, KernelMetrics]], emit: str | None, verbosity: Verbosity) -> None:
+    """A line for each launch, by its id and target."""
+    from gluonize.judge.lower.parity_table import metrics_summary
+
+    console = rich_console(verbosity)
+    console.print(metrics_summary(compiled))
+    console.print(MORE, *([f"; all stages are in {emit}"] if emit else []), sep="", markup=False)
 
 
 def _show(lowered: Lowered, files: dict[str, str], verbosity: Verbosity) -> None:

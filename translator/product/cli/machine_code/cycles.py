@@ -11,7 +11,7 @@ from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.judge.lower.amdgcn import metadata_number
 from gluonize.judge.lower.children.worker import WorkerPool, job_count
 from gluonize.product.cli.console import Verbosity, rich_console
-from gluonize.product.cli.machine_code.jobs import LOWER_AND_WALK, CompileOptions, fail, finish
+from gluonize.product.cli.machine_code.jobs import LOWER_AND_WALK, MORE, CompileOptions, fail, finish
 from gluonize.product.cli.review.inputs import one_target
 from gluonize.product.project.files.planned import from_provenance
 from gluonize.product.project.output.overwrite import check_json
@@ -53,6 +53,8 @@ def run_cycles(
         check_source(name)
     launches = select_launches(options.launches, files[0], options.kernels)
     results = []
+    shown = not verbosity.quiet and options.json != "-"
+    in_full = verbosity.verbose or len(launches) * len(targets) == 1
     with WorkerPool(job_count(options.jobs), timeout=options.timeout) as pool:
         jobs = [
             (spec, row.name, [_submit(pool, name, spec, row.name, files[0], options) for name in files])
@@ -66,11 +68,14 @@ def run_cycles(
             theirs = sides[0] if source else None
             entry["cycles"] = ours.as_json() if ours else None
             entry["triton_cycles"] = theirs.as_json() if theirs else None
-            if ours and not verbosity.quiet and options.json != "-":
-                show(f"{spec.id} on {target}", ours, theirs, rich_console(verbosity), verbosity.verbose)
+            if ours and shown:
+                console = rich_console(verbosity)
+                (show if in_full else show_loops)(f"{spec.id} on {target}", ours, theirs, console, verbosity.verbose)
             if problems:
                 fail(entry, problems)
             results.append(entry)
+    if shown and not in_full:
+        rich_console(verbosity).print(MORE)
     return finish(options, results, failed=any(entry["status"] == "failed" for entry in results))
 
 
@@ -118,6 +123,15 @@ def _of_assembly(file: str, assembly: AssemblyOptions, options: CompileOptions, 
     if not verbosity.quiet and options.json != "-":
         show(f"{entry['id']} on {target}", found, None, rich_console(verbosity), verbosity.verbose)
     return finish(options, [entry], failed=False)
+
+
+def show_loops(
+    title: str, ours: "KernelCycles", theirs: "KernelCycles | None", console: "Console", verbose: bool = False
+) -> None:
+    """The loops side by side."""
+    from gluonize.judge.cycles.text import table_of_loops
+
+    console.print(table_of_loops(title, ours, theirs))
 
 
 def show(

@@ -99,6 +99,9 @@ def fail(entry: dict, problems: tuple[Diagnostic, ...]) -> None:
     print_diagnostics(problems)
 
 
+MORE = "each in full: -v, or one kernel with -k"  # below tables of several launches
+
+
 def finish(options: CompileOptions, results: list[dict], failed: bool) -> int:
     """Write the JSON that was asked for; returns the exit status."""
     if options.json:

@@ -9,6 +9,7 @@ from gluonize.judge.lower.parity import Parity
 from gluonize.product.cli.console import Verbosity, rich_console
 from gluonize.product.cli.machine_code.jobs import (
     LOWER_AND_WALK,
+    MORE,
     CompileJob,
     CompileOptions,
     fail,
@@ -27,6 +28,7 @@ def run_parity(
     inputs = read_inputs(options, source, out)
     console = rich_console(verbosity)
     shown = not verbosity.quiet and options.json != "-"
+    in_full = verbosity.verbose or len(inputs.launches) * len(inputs.targets) == 1
     results, found, slower = [], [], False
     with open_pool(options.jobs, options.timeout, options.cache, options.cluster) as pool:
         for job in start_jobs(pool, inputs, options, job=LOWER_AND_WALK):
@@ -43,7 +45,10 @@ def run_parity(
                 entry["parity"] = compared.as_json() | ({"clocks": round(clocks.ratio, 4)} if clocks else {})
                 found.append(compared)
                 slower |= bool(clocks and gate and clocks.above(gate))
-                if shown:
+                if shown and clocks is not None:  # first, as it decides
+                    style = "yellow" if clocks.above(gate or GATE) else "green" if clocks.ratio <= 1 else None
+                    console.print(f"{compared.kernel} on {compared.target}: {clocks.line()}", style=style)
+                if shown and in_full:
                     _show(compared, gluon, triton, console, clocks, gate)
             if problems:
                 fail(entry, problems)
@@ -52,6 +57,8 @@ def run_parity(
         from gluonize.judge.lower.parity_table import parity_summary
 
         console.print(parity_summary(found))
+        if not in_full:
+            console.print(MORE)
     regressed = check and any(compared.regressions() for compared in found)
     return finish(options, results, failed=regressed or slower or any(entry["status"] == "failed" for entry in results))
 
@@ -75,9 +82,6 @@ def _show(parity: Parity, gluon: Lowered, triton: Lowered, console, clocks: Cloc
     from gluonize.judge.cycles.text import table_of_loops
     from gluonize.judge.lower.parity_table import parity_table
 
-    if clocks is not None:  # first, as it decides
-        style = "yellow" if clocks.above(gate or GATE) else "green" if clocks.ratio <= 1 else None
-        console.print(f"{parity.kernel} on {parity.target}: {clocks.line()}", style=style)
     console.print(parity_table(parity))
     console.print(table_of_loops("predicted clocks of one iteration of a workgroup", gluon.cycles, triton.cycles))
     if parity.note:

@@ -27,6 +27,10 @@ from gluonize.search.choose import Tried, best, figures_of, mean_costs, try_cand
 from gluonize.search.planning import planned
 
 UNIT = "clk"
+_ROWS, _ROWS_EACH = (
+    12,
+    2,
+)  # of candidates that are shown of one launch, and of each where there are several, beside the one that is chosen
 
 
 @dataclass(frozen=True)
@@ -101,12 +105,14 @@ def run_tune(options: TuneOptions, verbosity: Verbosity) -> int:
                     figures = figures_of(own, result["id"], choices)
                     result["chosen"], result["why"] = choices.name, _why(own, result["id"], choices)
                     if not quiet:
-                        console.print(_table(result, figures.choices.name if figures else ""), markup=False)
-                        for line in _lines_below(result):
+                        most = None if verbosity.verbose else _ROWS if len(specs) * len(rows) == 1 else _ROWS_EACH
+                        console.print(_table(result, figures.choices.name if figures else "", most), markup=False)
+                        for line in _lines_below(result, verbosity.verbose):
                             console.print(line, style="bright_black", markup=False)
-                        console.print()
             if failed:
                 print_diagnostics([d for t in tried for d in t.diagnostics][:3])
+    if not quiet:
+        console.print(_unit(results), *([] if verbosity.verbose else ["all candidates: -v"]), sep="\n", markup=False)
     if options.json:
         write_json(options.json, results)
     if options.out_dir and not quiet:
@@ -180,8 +186,9 @@ def _entry(t: Tried, own: list[Tried], files: dict[str, str], verdicts: dict[str
     }
 
 
-def _table(result: dict, chosen_text: str) -> Table:
-    """The candidates of one launch, the cheapest first; one whose text is that of an earlier one is named beside that."""
+def _table(result: dict, chosen_text: str, most: int | None) -> Table:
+    """The candidates of one launch, the cheapest first; one whose text is that of an earlier one is named beside that. most: of them are
+    shown, with the one that is chosen and what it is compared with; None: all."""
     title = f"{result['id']} on {result['target']}: {result['chosen']} would be chosen"
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     table.add_column("candidate")
@@ -189,8 +196,10 @@ def _table(result: dict, chosen_text: str) -> Table:
         table.add_column(name, justify="right")
     table.add_column("")
     lds = target_row(result["target"]).lds_bytes
-    for entry in sorted(result["candidates"], key=lambda e: (e["cycles"] is None, e["cycles"] or 0)):
-        if entry["same_as"]:
+    own = [entry for entry in result["candidates"] if not entry["same_as"]]
+    own.sort(key=lambda e: (e["cycles"] is None, e["cycles"] or 0))
+    for number, entry in enumerate(own):
+        if most is not None and number >= most and entry["candidate"] not in (chosen_text, Choices().name):
             continue
         metrics = entry["metrics"]
         chosen = "*" if entry["candidate"] == chosen_text else ""
@@ -207,17 +216,19 @@ def _table(result: dict, chosen_text: str) -> Table:
     return table
 
 
-def _lines_below(result: dict) -> list[str]:
-    """What the cost is of, why the chosen one wins where it is not the cheapest of this launch, and candidates with the same text."""
-    work = any(entry["efficiency"] is not None for entry in result["candidates"])
+def _unit(results: list[dict]) -> str:
+    """What the cost is of."""
+    work = any(entry["efficiency"] is not None for result in results for entry in result["candidates"])
     per = "million matrix operations" if work else "iteration of a program"
-    lines = [
-        f"{UNIT}: predicted clocks of compute units per {per}, less is better; one choice is made for all launches of a kernel"
-    ]
-    lines += [f"*: {result['why']}"] if result["why"] else []
+    return f"{UNIT}: predicted clocks of compute units per {per}, less is better; one choice is made for all launches of a kernel"
+
+
+def _lines_below(result: dict, verbose: bool) -> list[str]:
+    """Why the chosen one wins where it is not the cheapest of this launch, and candidates with the same text."""
+    lines = [f"*: {result['why']}"] if result["why"] else []
     same: dict[str, list[str]] = {}
     for entry in result["candidates"]:
-        if entry["same_as"]:
+        if entry["same_as"] and verbose:
             same.setdefault(entry["same_as"], []).append(entry["candidate"])
     return lines + [f"the same code as {name}: {', '.join(names)}" for name, names in same.items()]
 

@@ -179,7 +179,7 @@ class _Reader:
             return (table[name], index) if name in table else (main.get(name), None)
 
         sources = self.texts("sources", *get("sources"))
-        if not sources:
+        if not sources and not any(p.help == "did you mean sources?" for p in self.problems):
             self.report("sources is missing", "", index, 'for example sources = ["kernels/*.py"]')
         targets = self.targets(*get("targets"), index)
         output, where = get("output")
@@ -221,7 +221,7 @@ class _Reader:
 
         names = self.texts("targets", value, place)
         if not names:
-            if value is None or value == []:
+            if (value is None or value == []) and not any(p.help == "did you mean targets?" for p in self.problems):
                 self.report("targets is missing", "", index, 'for example targets = ["gfx950"]')
             return ()
         try:
