@@ -2,11 +2,14 @@
 
 Reads one JSON line per request: {"script": path, "arguments": [...], "limit_s": seconds}; answers with one line
 {"status": exit status, negative for a signal, "stdout": text, "stderr": text}. Each script still has a process of its own,
-because a fault in the compiler's passes can abort it; only the imports, a second each, are shared.
+because a fault in the compiler's passes can abort it; only the imports, a second each, are shared, and what the first translation
+makes for all.
 """
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import json
 import os
 import runpy
@@ -15,10 +18,12 @@ import sys
 import tempfile
 import traceback
 
-import fixture_set  # noqa: F401  (with the rest of this block: imported once, for all scripts)
+import fixture_set  # (with the rest of this block: imported once, for all scripts)
 import triton.compiler  # noqa: F401
 import triton.experimental.gluon._runtime  # noqa: F401
-import gluonize.translation  # noqa: F401
+from gluonize.read.spec.launch import read_launches
+from gluonize.request import TranslateRequest
+from gluonize.translation import translate_kernel
 
 
 def run(script: str, arguments: list[str], limit_s: int) -> dict:
@@ -55,7 +60,18 @@ def _become(script: str, arguments: list[str], out: int, err: int, limit_s: int)
         os._exit(status)
 
 
+def _warm() -> None:
+    """Translate something small: tables, grammars and dialects are then there for every script."""
+    folder = fixture_set.ROOT / "vector_add"
+    launches = tuple(read_launches(str(folder / "launches.json")))
+    with contextlib.suppress(Exception):  # a script that fails by it says so
+        translate_kernel(TranslateRequest(str(folder / "kernel.py"), "gfx950", launches=launches))
+    gc.collect()
+    gc.freeze()  # what is there stays: no script goes through it
+
+
 def main() -> None:
+    _warm()
     requests, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)

@@ -6,7 +6,7 @@ import pytest
 from slow_rows import slow_but
 from editor_client import BEING_COMPUTED, QUICK_S, Editor, until
 
-STEP = 40  # characters
+STEP = 97  # characters
 ODD = [
     "",
     "\x00",
@@ -19,7 +19,7 @@ ODD = [
 ]
 
 
-LONG = pytest.param("flash_attention", marks=pytest.mark.slow)  # some 700 prefixes
+LONG = pytest.param("flash_attention", marks=pytest.mark.slow)  # some 290 prefixes
 
 
 @pytest.fixture(scope="module", params=["matmul", "softmax", LONG])

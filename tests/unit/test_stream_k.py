@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import functools
 import sys
+import tempfile
 import types
 from dataclasses import replace
 from pathlib import Path
@@ -86,6 +88,19 @@ def chosen(choices: Choices = STREAM_K, kernel: str = "product") -> dict:
     return {"chosen": ((kernel, choices),)}
 
 
+@functools.cache
+def text_of(target: str = "gfx950", standalone: bool = False) -> str:
+    """The translation of SOURCE, where nothing of the translator is changed."""
+    with tempfile.TemporaryDirectory() as folder:
+        return translate(Path(folder), SOURCE, spec_of(), target=target, standalone=standalone, **chosen()).text
+
+
+def written(folder: Path) -> None:
+    """SOURCE and its translation, as `judged` takes them."""
+    (folder / "source.py").write_text(SOURCE)
+    (folder / "output.py").write_text(text_of())
+
+
 def judged(folder: Path, spec: LaunchSpec, target: str = "gfx950", variants: bool = False) -> dict:
     return validate_launch(str(folder / "source.py"), str(folder / "output.py"), spec, target, variants=variants)
 
@@ -98,7 +113,11 @@ def dealt(monkeypatch, *ways: Dealing) -> None:
 @pytest.mark.compile
 @pytest.mark.parametrize("target", slow_but(["gfx950", "gfx942", "gfx1201"]))
 def test_programs_share_the_steps_of_all_tiles(target: str, tmp_path: Path):
-    made = validated(tmp_path, SOURCE, spec_of(), target, **chosen())
+    made = text_of(target)
+    (tmp_path / "source.py").write_text(SOURCE)
+    (tmp_path / "output.py").write_text(made)
+    answer = judged(tmp_path, spec_of(), target)
+    assert answer["status"] == "validated", answer
     assert "for k in range(begin, stop):" in made and 'sem="release"' in made and 'sem="acquire"' in made
     # What the next program waits for is done at the beginning, what waits for another one at the end.
     assert "tiles) - 1, first_tile - 1, -1):" in made
@@ -121,8 +140,7 @@ def test_tabs_and_lines_that_begin_left_of_the_block(tmp_path: Path):
 def test_any_number_of_programs_does_it(tmp_path: Path, monkeypatch):
     """Steps are cut anywhere, also so that several programs have nothing but steps between the first and the last of a tile; there may be more
     programs than steps."""
-    text = translate(tmp_path, SOURCE, spec_of(), target="gfx950", **chosen()).text
-    (tmp_path / "output.py").write_text(text)
+    written(tmp_path)
     counts = [1, 2, 3, 4, 5, 7, 11, 13, 17, 23, 29, 30, 31, 40]
     dealt(monkeypatch, *(Dealing(n, order) for n in counts for order in (FORWARD, BACKWARD, ALTERNATING, DRAWN)))
     assert judged(tmp_path, spec_of())["status"] == "validated"
@@ -141,7 +159,7 @@ def test_few_tiles_and_few_steps(sizes: dict, tmp_path: Path, monkeypatch):
 @pytest.mark.slow
 def test_no_steps_at_all(tmp_path: Path):
     """Sums of nothing are zeros, which are stored."""
-    validated(tmp_path, SOURCE, spec_of(), "gfx950", **chosen())
+    written(tmp_path)
     inputs = replace(spec_of(), id="none", values=spec_of().values | {"K": 0})
     assert judged(tmp_path, inputs)["status"] == "validated"
 
@@ -149,8 +167,7 @@ def test_no_steps_at_all(tmp_path: Path):
 @pytest.mark.compile
 def test_a_launch_repeats_its_bits(tmp_path: Path, monkeypatch):
     """In whatever turns its programs run; with another number of programs they are others, within what the order of one sum can change."""
-    text = translate(tmp_path, SOURCE, spec_of(), target="gfx950", **chosen()).text
-    (tmp_path / "output.py").write_text(text)
+    written(tmp_path)
     found: dict[Dealing, bytes] = {}
     terms: set[int] = set()
     ways = [Dealing(n, order) for n in (4, 13) for order in (FORWARD, BACKWARD, ALTERNATING, DRAWN)]
@@ -440,7 +457,7 @@ def launched(monkeypatch, text: str, grid, *args, **kwargs) -> dict:
 
 def test_host_code_launches_what_there_is_room_for(tmp_path: Path, monkeypatch):
     """However many tiles there are; sums and marks are for all of them, along the other axes too."""
-    text = translate(tmp_path, SOURCE, spec_of(), target="gfx950", **chosen()).text
+    text = text_of()
     seen = launched(monkeypatch, text, (9,), 5, 6, num_warps=1)
     memory = {"sums": ("empty", 4 * BLOCK * BLOCK, "f", "gpu"), "marks": ("zeros", 4, "i", "gpu")}
     given = {"grid": (4,), "tiles": 9, "args": (5, 6), "num_warps": 1, "warmup": False}
@@ -456,15 +473,14 @@ def test_host_code_launches_what_there_is_room_for(tmp_path: Path, monkeypatch):
     assert launched(monkeypatch, text, (9,), 5, 6)["grid"] == (8,)
 
 
-def test_the_check_of_arguments_is_inside(tmp_path: Path):
+def test_the_check_of_arguments_is_inside():
     """It may ask for the programs that there are."""
-    text = translate(tmp_path, SOURCE, spec_of(), target="gfx950", **chosen()).text
+    text = text_of()
     assert text.rindex("\n_assume(") < text.index("product.run = _run_stream_k_product")
 
 
-def test_the_choice_is_part_of_a_file_of_kernels_alone(tmp_path: Path):
-    made = translate(tmp_path, SOURCE, spec_of(), target="gfx950", standalone=True, **chosen())
-    assert "product.run = _run_stream_k_product(product.run)" in made.text
+def test_the_choice_is_part_of_a_file_of_kernels_alone():
+    assert "product.run = _run_stream_k_product(product.run)" in text_of(standalone=True)
 
 
 def test_a_kernel_inside_of_something_else_is_refused(tmp_path: Path):
@@ -499,7 +515,7 @@ def test_shares_of_a_launch(tiles: tuple, steps: int, per_unit: int, expected: S
 @pytest.mark.compile
 def test_a_launch_has_an_estimate_and_needs_its_host_code(tmp_path: Path):
     """Cut tiles cost what their sums take through L2; a bundle has no host code."""
-    (tmp_path / "output.py").write_text(translate(tmp_path, SOURCE, spec_of(), target="gfx950", **chosen()).text)
+    written(tmp_path)
     found = [
         lower_and_walk(str(tmp_path / "output.py"), replace(spec_of(), grid=(n,)), "gfx950").cycles for n in (6, 256)
     ]
