@@ -65,6 +65,7 @@ class Question:
         default_factory=dict
     )  # by what is known of the variables now
     _places: dict[tuple[int, int], tuple[_Context, Any]] = field(default_factory=dict)
+    _settled: int = 0  # how many variables were met when none grew any more
     _contexts: dict[tuple[int, ast.AST | None], _Context] = field(default_factory=dict)
 
     def of(self, function: Function) -> Question:
@@ -77,7 +78,9 @@ class Question:
         rounds = 0
         while True:
             found = self._value(context, node)
-            if not self._grow(rounds):
+            met = len(self._places)
+            if met == self._settled or not self._grow(rounds):
+                self._settled = met  # until a variable is met that was not asked about before
                 return found or UNKNOWN  # nothing reaches it: nothing is known of it
             rounds += 1
 
