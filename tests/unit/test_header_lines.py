@@ -121,10 +121,16 @@ def test_fusion_of_products_and_sums_is_said_and_compiled_as_said(tmp_path, monk
         monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", default)
     spec = launch("fused", {"x_ptr": "*fp32", "y_ptr": "*fp32"}, {"BLOCK": 256})
     own = replace(spec, id="own", constexprs={"BLOCK": 512}, options=spec.options | {"enable_fp_fusion": not said})
-    lines = header(translate(tmp_path, FUSED, spec, own).text)
+    made = translate(tmp_path, FUSED, spec, own).text
+    lines = header(made)
     assert f"# for gfx942 (CDNA3, wave64), enable_fp_fusion={said}." in lines
     launches = [line for line in lines if "fused: " in line]
     assert [f"enable_fp_fusion={not said}" in line for line in launches] == [False, True]
     source = str(tmp_path / "source.py")
     codes = [lower_file(source, each, "gfx942", keep_stages=True).stages["amdgcn"] for each in (spec, own)]
     assert ["fma" in code for code in codes] == [said, not said]
+    (tmp_path / "out.py").write_text(made)
+    # Elsewhere the output is compiled as it is launched, whatever the environment says there.
+    monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", str(int(not said)))
+    code = lower_file(str(tmp_path / "out.py"), spec, "gfx942", keep_stages=True).stages["amdgcn"]
+    assert ("fma" in code) == said

@@ -259,7 +259,7 @@ class TestUpdate:
         capsys.readouterr()
         assert run(["update", OUT, "--no-compile"]) == 0
         printed = capsys.readouterr().out
-        assert f"{OUT}: merged" in printed and f"edited from {origin}" in printed
+        assert f"{OUT}: merged" in printed and f"hand edits are what differs from {origin}" in printed
         text = Path(OUT).read_text()
         for part in ("# Only whole blocks.", "# measured", '"""Scales."""', "shift"):
             assert part in text

@@ -39,6 +39,7 @@ def lower_loaded(loaded: LoadedKernel, spec: LaunchSpec, target: str, keep_stage
     from gluonize.read.kernels.gluon_kernels import is_gluon_launch
     from gluonize.read.kernels.load import explain_trace_error
     from gluonize.read.launches.sites.persistent import persistent_launch, with_tiles
+    from gluonize.read.launches.sites.pinned import as_pinned
 
     if (staying := persistent_launch(loaded)) is not None and staying.shared is not None:
         spec = with_tiles(spec, staying)  # nothing else launches it, while any number of programs can have whole tiles
@@ -46,6 +47,7 @@ def lower_loaded(loaded: LoadedKernel, spec: LaunchSpec, target: str, keep_stage
         # What Triton's own compiler would make of the source is what it makes of the Triton kernel that the source computes.
         lifted = lift_kernel(loaded, spec)
         loaded, spec = lifted.loaded, lifted.spec
+    spec = as_pinned(loaded, spec)
     try:
         return compile_kernel(loaded.fn, spec, target, load_jit=loaded.load_jit, keep_stages=keep_stages)
     except TranslationError as error:

@@ -29,6 +29,7 @@ def compile_native(
     from gluonize.judge.lower.compiler_errors import compiler_diagnostic
     from gluonize.judge.lower.stderr_log import captured_stderr
     from gluonize.read.launches.sites.persistent import persistent_launch, with_tiles
+    from gluonize.read.launches.sites.pinned import as_pinned
     from gluonize.read.spec.compile_arguments import compile_arguments
     from gluonize.trace.front.offline import offline_target
     from gluonize.triton_api.differences import with_numerics
@@ -43,7 +44,7 @@ def compile_native(
         fn=loaded.fn, signature=arguments.signature, constexprs=arguments.constexprs, attrs=arguments.attrs
     )
     use_cache_folder()
-    options = with_numerics(spec.options) | ({"instrumentation_mode": SANITIZER} if sanitize else {})
+    options = with_numerics(as_pinned(loaded, spec).options) | ({"instrumentation_mode": SANITIZER} if sanitize else {})
     with captured_stderr() as printed, offline_target(target) as gpu:
         try:
             compiled = triton.compile(source, target=gpu, options=options)

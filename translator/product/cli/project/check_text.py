@@ -49,7 +49,7 @@ class CheckPrinter:
         if not failed and not self.verbosity.verbose:
             return
         self.say(f"{state.file.output}: {state.state}", style="red" if failed else "green")
-        for reason in state.reasons:
+        for reason in state.reasons if state.state != "missing" else ():  # which the line says
             self.say(f"  {reason}")
         if state.state == "outdated" and state.edited:
             self.say("  it was also edited by hand; gluonize update keeps the edits")
@@ -80,7 +80,9 @@ class CheckPrinter:
             good = [launch for launch, said in own if said.partition(",")[0] == "validated"]
             mark = GOOD if len(good) == len(own) else OPEN
             count = f"{len(own)} launch{'es' * (len(own) != 1)}"
+            some = all(said.startswith("validated except ") for launch, said in own if launch not in good)
             words = "validated" if mark == GOOD else f"{len(good)} of {len(own)} validated"
+            words = "validated in part" if some and mark != GOOD else words
             style = "green" if mark == GOOD else "yellow"
             self.say(f"{mark} {kernel}  {words}  {count}  {state.file.target}  {state.file.output}", style=style)
             for launch, said in own:

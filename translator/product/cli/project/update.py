@@ -11,13 +11,14 @@ from gluonize.product.cli import exit_status
 from gluonize.product.cli.console import Verbosity, print_diagnostics, rich_console
 from gluonize.product.cli.finding_formats import reported
 from gluonize.product.cli.project.check import nothing_found, project_files
-from gluonize.product.cli.translate.result_lines import attention_lines, kernel_lines, launch_lines
+from gluonize.product.cli.translate.result_lines import HOW_TO_CORRECT, attention_lines, kernel_lines, launch_lines
 from gluonize.product.cluster.open_pool import open_pool
 from gluonize.product.project.cache.results import ContentCache
 from gluonize.product.project.edits.update import Updated, update_file
 from gluonize.product.project.files.config import find_config
 from gluonize.product.project.files.planned import ProjectFile
 from gluonize.product.project.translate.plan import TranslateOptions
+from gluonize.product.project.translate.report import FileReport
 from gluonize.product.review.annotations import Annotation, errors
 
 
@@ -51,7 +52,7 @@ def _run_update(
         try:
             for future in pending:
                 done.append(future.result())
-                _print(done[-1], console, verbosity)
+                _print(done[-1], console, verbosity, len(files) > 1)
                 found += errors(done[-1].diagnostics)
         finally:
             for future in pending:
@@ -62,6 +63,11 @@ def _run_update(
         counts = {action: sum(u.action == action for u in done) for action in dict.fromkeys(u.action for u in done)}
         listed = ", ".join(f"{count} {action}" for action, count in counts.items())
         console.print(f"{len(done)} generated file{'s' * (len(done) != 1)}: {listed}")
+        guessed = sum(len(d.guesses) for u in done if _told(u) is not None for d in u.report.derivations)
+        if guessed and len(done) > 1 and not verbosity.verbose:
+            console.print(
+                f"{guessed} value{'s' * (guessed != 1)} guessed; to correct one: {HOW_TO_CORRECT}", markup=False
+            )
         for _, line in launch_lines([updated.report for updated in done if updated.report is not None], True):
             console.print(line, markup=False)
     return _status(done)
@@ -75,23 +81,28 @@ def _status(done: list[Updated]) -> int:
     return exit_status.CHECK_FAILED if any(u.action in ("conflicts", "failed") for u in done) else exit_status.DONE
 
 
-def _print(updated: Updated, console, verbosity: Verbosity) -> None:
-    """One line for the file, then what was merged and what is left to do; diagnostics always."""
+def _told(updated: Updated) -> FileReport | None:
+    """What the kernels' lines are of; None of a file that was not written, or of which nothing was asked."""
+    report = updated.report if updated.action in ("written", "merged") else None
+    return None if report is None or all(x.validation["status"] == "skipped" for x in report.launches) else report
+
+
+def _print(updated: Updated, console, verbosity: Verbosity, one_of_many: bool) -> None:
+    """One line for the file, then what was merged and what is left to do; diagnostics always. one_of_many: what is the same for all files
+    is said after them."""
     file: ProjectFile = updated.file
     if not verbosity.quiet and (updated.action != "current" or updated.notes or verbosity.verbose):
         style = {"current": None, "written": "green", "merged": "green"}.get(updated.action, "red")
         console.print(f"{file.output}: {updated.action}", markup=False, style=style)
         if updated.base is not None:
             exact = "" if updated.base.exact else " (made again, not the very text)"
-            console.print(f"  edited from {updated.base.origin}{exact}", markup=False)
+            console.print(f"  hand edits are what differs from {updated.base.origin}{exact}", markup=False)
         for function, old, new in updated.merge.renames if updated.merge else ():
             console.print(f"  {function}: {old} is called {new}", markup=False)
-        report = updated.report if updated.action in ("written", "merged") else None
-        if report is not None and all(x.validation["status"] == "skipped" for x in report.launches):
-            report = None  # nothing was asked about it
+        report = _told(updated)
         for _, line in kernel_lines(report) if report is not None else ():
             console.print(f"  {line}", markup=False)
-        for line in attention_lines(report) if report is not None else ():
+        for line in attention_lines(report, one_of_many) if report is not None else ():
             console.print(f"    {line}", markup=False)
         for note in updated.notes:
             if report is None or note not in report.notes:

@@ -61,8 +61,8 @@ def print_summaries(console: Console, kernels: Mapping[str, Correspondence]) -> 
 def _summary(c: Correspondence) -> Text:
     """`36 of 82 lines are the source's own; layout 34, staging 8, ...`."""
     counts = c.counts()
-    text = Text(f"{c.kept()}; ")
     others = [(r, counts[r]) for r in REASONS if r in counts and r not in UNCHANGED]
+    text = Text(f"{c.kept()}; " if others else c.kept())
     for i, (reason, n) in enumerate(others):
         text.append(f"{reason} {n}", style=STYLES[reason])
         text.append(", " if i + 1 < len(others) else "")
