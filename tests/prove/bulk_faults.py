@@ -4,6 +4,7 @@
     python tests/prove/bulk_faults.py --random 10000 --seed 1        # random ones, two at once in one of five
     python tests/prove/bulk_faults.py --random 10000 --seconds 600   # as many of them as fit into so many seconds of processor time
     python tests/prove/bulk_faults.py -t gfx950 --fixtures matmul softmax
+    python tests/prove/bulk_faults.py -t gfx950 --kernels 0:500      # 20 of each of these random kernels that is proved
 
 A number and a seed are the same faults for ever. A faulty module that is proved is run by the reference machine beside its source: only where that
 finds no difference is the fault one that changes nothing. The exit status is 1 where it finds one, or where the prover breaks.
@@ -15,6 +16,7 @@ import argparse
 import functools
 import random
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -22,33 +24,44 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(p) for p in (HERE, HERE.parent, HERE.parent.parent) if str(p) not in sys.path]
+sys.path[:0] = [
+    str(p) for p in (HERE, HERE.parent, HERE.parent / "validate", HERE.parent.parent) if str(p) not in sys.path
+]
 
 import fixture_set  # noqa: E402
+from kernelgen.kernels import kernel_of  # noqa: E402
 from planted_faults import Fault, faults  # noqa: E402
 
+from gluonize.diagnostics import TranslationError  # noqa: E402
 from gluonize.judge.machine.stages import Stage, source_stage, translated_stage  # noqa: E402
 from gluonize.judge.prove.both_sides import Verdict, prove  # noqa: E402
 from gluonize.judge.prove.stated_bounds import Contract, read_contract  # noqa: E402
 from gluonize.judge.verdict.proof import BRIEFLY  # noqa: E402
-from gluonize.judge.verdict.run import validate_pair  # noqa: E402
+from gluonize.judge.verdict.launch_check import launch_check, other_kernel  # noqa: E402
+from gluonize.judge.verdict.run import Refusal, validate_pair  # noqa: E402
+from gluonize.read.files.modules import parse_file  # noqa: E402
 from gluonize.read.spec.launch import LaunchSpec, read_launches  # noqa: E402
 from gluonize.rules.targets import target as target_row  # noqa: E402
+from gluonize.request import TranslateRequest  # noqa: E402
 from gluonize.trace.model.parse import ParseError, parse_module  # noqa: E402
+from gluonize.translation import translate_kernel  # noqa: E402
 
 TWO = 5  # one in so many random ones has two faults
+EVERY = 250  # faults after which it is said how many came out how
 WRONG = ("proved, but wrong", "crash")
-Named = tuple[str, int, str]  # a fixture, the number of its launch, a target
+OF_EACH = 20  # faults of a random kernel
+Named = tuple[str, int, str]  # a fixture, the number of its launch, a target; "": a random kernel of this number
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A launch of a golden: both stages, and what its header states."""
+    """A launch of a golden: both stages, what its header states, and why its launch check refuses inputs."""
 
     left: Stage
     right: Stage
     spec: LaunchSpec
     contract: Contract
+    refusal: Refusal | None
 
     def proved(self, text: str) -> Verdict:
         """What is known of the golden's module with another text. Raises: ParseError."""
@@ -57,19 +70,37 @@ class Pair:
     def run(self, text: str) -> str:
         """What the reference machine says of it: `validated`, `mismatch`, `hazard`, `not_runnable`."""
         names = {"source_names": self.left.names, "translated_names": self.right.names}
-        return validate_pair(self.left.text, text, self.spec, **names, translated_file=self.right.file).status
+        return validate_pair(
+            self.left.text, text, self.spec, **names, translated_file=self.right.file, refusal=self.refusal
+        ).status
 
 
 @functools.lru_cache(maxsize=16)
 def pair(fixture: str, launch: int, target: str) -> Pair:
+    if not fixture:
+        return generated(launch, target)
     folder = fixture_set.Fixture(fixture_set.ROOT / fixture)
-    golden = folder.golden_file(target)
     spec = read_launches(str(folder.launches_file))[launch]
-    stated = read_contract(golden.read_text(), spec.kernel, spec.constexprs)
+    return paired(folder.kernel_file, folder.golden_file(target), spec, target)
+
+
+def paired(source: Path, output: Path, spec: LaunchSpec, target: str) -> Pair:
+    stated = read_contract(output.read_text(), spec.kernel, spec.constexprs)
     contract = replace(stated, copies_end=target_row(target).copies_end_with_program)
-    return Pair(
-        source_stage(str(folder.kernel_file), spec, target), translated_stage(str(golden), spec, target), spec, contract
-    )
+    left, right = source_stage(str(source), spec, target), translated_stage(str(output), spec, target)
+    checked = parse_file(right.file).tree, spec.kernel, spec, right.defaults
+    return Pair(left, right, spec, contract, other_kernel(*checked) or launch_check(*checked))
+
+
+def generated(seed: int, target: str) -> Pair:
+    """A random kernel and its translation. Raises: TranslationError where it has none."""
+    kernel = kernel_of(seed)
+    with tempfile.TemporaryDirectory(prefix="faults-") as folder:
+        source, output = Path(folder) / "source.py", Path(folder) / "output.py"
+        source.write_text(kernel.text)
+        spec = replace(kernel.spec, source=str(source))
+        output.write_text(translate_kernel(TranslateRequest(str(source), target, launches=(spec,))).text)
+        return paired(source, output, spec, target)
 
 
 @functools.lru_cache(maxsize=16)
@@ -117,6 +148,21 @@ def drawn(named: Sequence[Named], count: int, seed: int) -> Iterator[tuple[Named
                 yield one, f"{said(first)}; {said(second)}", second.text
 
 
+def of_random_kernels(seeds: range, targets: Sequence[str], seed: int) -> Iterator[tuple[Named, str, str]]:
+    """Faults of random kernels that are proved, each kernel for one of the targets in turn."""
+    rng = random.Random(seed)
+    for number in seeds:
+        named = ("", number, targets[number % len(targets)])
+        try:
+            if not is_proved(named):
+                continue
+        except TranslationError:
+            continue
+        known = list(faults(pair(*named).right.text))
+        for fault in rng.sample(known, min(OF_EACH, len(known))):
+            yield named, said(fault), fault.text
+
+
 def said(fault: Fault) -> str:
     return f"line {fault.line}: {fault.what}: {fault.lines[fault.line - 1].strip()[:100]}"
 
@@ -133,7 +179,10 @@ def outcome(named: Named, text: str) -> str:
     if not verdict.holds:
         return verdict.word
     status = given.run(text)
-    return WRONG[0] if status in ("mismatch", "hazard") else f"proved, {status}"
+    if status not in ("mismatch", "hazard"):
+        return f"proved, {status}"
+    # What the machine says of the kernel without the fault, too, says nothing of the fault.
+    return WRONG[0] if given.run(given.right.text) == "validated" else "proved, not judged"
 
 
 def run(tries: Iterator[tuple[Named, str, str]], seconds: float) -> tuple[Counter, list[str]]:
@@ -146,22 +195,33 @@ def run(tries: Iterator[tuple[Named, str, str]], seconds: float) -> tuple[Counte
         count[found] += 1
         if found in WRONG:
             wrong.append(f"{found}: {'/'.join(map(str, named))} {what}")
+            print(wrong[-1], flush=True)
+        if sum(count.values()) % EVERY == 0:
+            print(words(count), file=sys.stderr, flush=True)
     return count, wrong
+
+
+def words(count: Counter) -> str:
+    """`210 refuted, 190 not proved`"""
+    return ", ".join(f"{n} {word}" for word, n in count.most_common())
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kernels", metavar="FROM:TO")
     parser.add_argument("--random", type=int, default=0, metavar="N")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--fixtures", nargs="+", default=[f.name for f in fixture_set.fixtures()])
     parser.add_argument("-t", "--targets", nargs="+", default=list(fixture_set.TARGETS))
     given = parser.parse_args()
-    named = launches(given.fixtures, given.targets)
-    count, wrong = run(drawn(named, given.random, given.seed) if given.random else every(named), given.seconds)
-    for line in wrong:
-        print(line)
-    print(", ".join(f"{n} {word}" for word, n in count.most_common()))
+    if given.kernels:
+        tries = of_random_kernels(range(*map(int, given.kernels.split(":"))), given.targets, given.seed)
+    else:
+        named = launches(given.fixtures, given.targets)
+        tries = drawn(named, given.random, given.seed) if given.random else every(named)
+    count, wrong = run(tries, given.seconds)
+    print(words(count))
     return 1 if wrong else 0
 
 

@@ -6,8 +6,11 @@ Whoever proves one of them runs it on the reference machine, which says whether 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from gluonize.trace.model.parse import parse_module
 
 VALUE = re.compile(r"%[\w$.\-]+(?:#\d+)?")
 INTEGER = re.compile(r"arith\.constant (?:dense<)?(-?\d+)>? : (?:tensor<[\dx]*)?i(?:8|16|32|64)\b")
@@ -73,7 +76,7 @@ class Fault:
 def faults(text: str) -> Iterator[Fault]:
     """All faults of a printed module, in the order of its lines."""
     lines = text.splitlines()
-    kinds = _kinds(lines)
+    kinds = _kinds(text)
 
     def made(number: int, new: str | None, what: str) -> Fault:
         return Fault(number + 1, what, lines, new)
@@ -128,18 +131,16 @@ def _unused(lines: list[str], name: str) -> bool:
     return sum(len(re.findall(rf"{re.escape(name)}(?![\w$.\-#])", line)) for line in lines) == 1
 
 
-def _kinds(lines: list[str]) -> dict[str, str]:
-    """The printed type of what each operation of a plain form gives."""
+def _kinds(text: str) -> dict[str, str]:
+    """The type of what each operation gives; not of a name that two regions have, each for something else."""
     out: dict[str, str] = {}
-    for line in lines:
-        found = re.match(r"\s*(%[\w$.\-]+) = \S+ .* (?:->|:) (\S.*?)(?: loc\(.*)?$", line)
-        if found and "{" not in found.group(2):
-            kind = found.group(2).strip()
-            if " arith.cmp" in line:
-                kind = re.sub(
-                    r"^(?:tensor<([\dx]*x))?[^,>]*", lambda m: f"tensor<{m.group(1)}i1" if m.group(1) else "i1", kind
-                )
-            out.setdefault(found.group(1), kind)
+    made = Counter(re.findall(r"(%[\w$.\-]+)(?::\d+)? = ", text))
+    for op in parse_module(text).walk():
+        for name, kind in zip(op.results, op.result_types):
+            token = "_copy_" in op.name or "_to_local" in op.name  # what they print is the type of what they fill
+            if made[name.partition("#")[0]] > 1:
+                continue
+            out[name] = "token" if token else repr((kind.kind, kind.element, kind.shape, kind.layout))
     return out
 
 
@@ -159,6 +160,8 @@ def _other_operands(lines: list[str], number: int, line: str, kinds: dict[str, s
             other = lines[before]
             if len(other) - len(other.lstrip()) > least:
                 continue  # in a region that is closed
+            if other.endswith("{"):
+                continue  # around this one: what it gives is not there yet
             least = len(other) - len(other.lstrip())
             name = other.strip().split(" ")[0]
             if name != value.group() and kinds.get(name) == kind and name != head.strip():

@@ -1,4 +1,4 @@
-"""Forms of loops that choices give: they compute what the source computes, and the prover sees it."""
+"""Forms of loops that choices give: they compute what the source computes, and the prover sees it; and it sees a mistake in each."""
 
 from __future__ import annotations
 
@@ -7,26 +7,52 @@ import pytest
 import fixture_set
 from gluonize.decide.choices.chosen import parse_choices
 from gluonize.judge.machine.stages import source_stage, translated_stage
-from gluonize.judge.prove.both_sides import PROVED
+from gluonize.judge.prove.both_sides import PROVED, REORDERED
 from gluonize.judge.verdict.proof import proved
 from gluonize.read.spec.launch import read_launches
 from gluonize.request import TranslateRequest
 from gluonize.translation import translate_kernel
 
 MATMUL = fixture_set.Fixture(fixture_set.ROOT / "matmul")
+STAGE = '        with gl.amd.warp_pipeline_stage("memory", priority=1):\n'
+FILLED = "            # Both groups have read this operand: its next tile takes its place.\n"
+WAIT = "        async_copy.wait_group(NUM_BUFFERS - 2)\n"
+# What is chosen, the word, and mistakes as (text, what stands in its place).
+FORMS = {
+    ("accumulator-slices=2x2",): (PROVED, [("a.slice(64, 64, 0)", "a.slice(0, 64, 0)")]),
+    ("depth=3", "copy-order=after-reads"): (PROVED, [("NUM_BUFFERS - 2)", "NUM_BUFFERS - 1)")]),
+    # Half of the warps is a stage behind: a wait has to stand before the stage in which that half multiplies.
+    ("warp-groups=alternating",): (PROVED, [(WAIT + '        with gl.amd.warp_pipeline_stage("compute"', '        with gl.amd.warp_pipeline_stage("compute"')]),
+    # What the other half may still read is not filled again: a stage less is too early.
+    ("warp-groups=alternating", "accumulator-slices=2x2", "refill=after-read"): (PROVED, [(STAGE + FILLED, "")]),
+    # Iterations beyond the last one add zeros; not so where what they copy is not masked.
+    ("slot-indices=literal",): (REORDERED, [("K - k_ahead * BLOCK_K", "K - k * BLOCK_K"), ("+ NUM_BUFFERS - 1) % ", "+ NUM_BUFFERS) % ")]),
+    ("programs=persistent",): (
+        PROVED,
+        [
+            ("    async_copy.wait_group(0)\n", ""),
+            ("tile, count, a_ptr", "gl.program_id(0), count, a_ptr"),
+            ("range(gl.program_id(0), count,", "range(gl.program_id(0) + 1, count,"),
+        ],
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("words", [("accumulator-slices=2x2",), ("depth=3", "copy-order=after-reads")])
-def test_forms_are_proved(tmp_path, words):
+@pytest.mark.parametrize("words", FORMS, ids=",".join)
+def test_forms_are_proved_and_mistakes_in_them_are_not(tmp_path, words):
+    word, mistakes = FORMS[words]
     spec = read_launches(str(MATMUL.launches_file))[0]
     request = TranslateRequest(str(MATMUL.kernel_file), "gfx950", launches=(spec,), choices=parse_choices(words))
-    output = tmp_path / "matmul_gfx950.py"
-    output.write_text(translate_kernel(request).text)
+    text = translate_kernel(request).text
     left = source_stage(str(MATMUL.kernel_file), spec, "gfx950")
-    verdict = proved(left, translated_stage(str(output), spec, "gfx950"), spec, "gfx950", None)
-    assert verdict.word == PROVED, verdict.why
-    # A slice that is read from another place is another kernel.
-    text = output.read_text()
-    if "a.slice(64, 64, 0)" in text:
-        output.write_text(text.replace("a.slice(64, 64, 0)", "a.slice(0, 64, 0)"))
-        assert not proved(left, translated_stage(str(output), spec, "gfx950"), spec, "gfx950", None).holds
+
+    def verdict_of(text: str):
+        output = tmp_path / "matmul_gfx950.py"
+        output.write_text(text)
+        return proved(left, translated_stage(str(output), spec, "gfx950"), spec, "gfx950", None)
+
+    verdict = verdict_of(text)
+    assert verdict.word == word, verdict.why
+    for before, after in mistakes:
+        assert before in text, before
+        assert not verdict_of(text.replace(before, after)).holds, (before, after)

@@ -220,3 +220,20 @@ def test_a_copy_is_waited_for_before_its_shared_memory_may_be_given_away(fixture
     last = waits[-1]
     verdict = prove(source, parse_module(text.replace(last, last.replace("num = 0", "num = 1"))), contract)
     assert last.count("num = 0") == 1 and verdict.word == NOT and "shared memory" in verdict.why
+
+
+@pytest.mark.parametrize("other, word", [("%a", PROVED), ("%one", NOT)])
+def test_functions_that_return_early(other, word):
+    """A function that is called, and ends on either way, gives what a choice gives."""
+    head = "#loc = loc(unknown)\nmodule {\n"
+    entry = '  tt.func public @kernel(%p: !tt.ptr<i32> loc("p"(#loc)), %a: i32 loc("a"(#loc))) {\n    %one = arith.constant 1 : i32\n'
+    end = "    tt.store %p, %x : !tt.ptr<i32>\n    tt.return\n  }\n"
+    chosen = "    %c = arith.cmpi slt, %a, %one : i32\n    %x = arith.select %c, %one, %a : i32\n"
+    called = "    %x = tt.call @least(%a, %one) : (i32, i32) -> i32\n"
+    function = "  tt.func private @least(%a: i32, %one: i32) -> i32 {\n    %c = arith.cmpi slt, %a, %one : i32\n"
+    function += (
+        "    cf.cond_br %c, ^bb1, ^bb2\n  ^bb1:\n    tt.return %one : i32\n  ^bb2:\n    tt.return OTHER : i32\n  }\n"
+    )
+    source = parse_module(head + entry + chosen + end + "}\n")
+    kernel = parse_module(head + entry + called + end + function.replace("OTHER", other) + "}\n")
+    assert prove(source, kernel).word == word

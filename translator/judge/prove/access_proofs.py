@@ -19,16 +19,18 @@ from gluonize.judge.prove.symbolic_program import Access, Machine
 from gluonize.judge.prove.terms import Term, Terms
 
 MOST_AHEAD, MOST_INDICES = 4, 3
-Late = tuple[int, Term, Term | None]
+MOST_TIMES = 8  # iterations in one
+Late = tuple[Term, Term]
+Fact = tuple[Term, frozenset[Term]]  # and the conditions under which it is known
 
 
 def misplaced(
-    t: Terms, source: Machine, other: Machine, assumed: dict[str, None], facts: Sequence[Term] = ()
+    t: Terms, source: Machine, other: Machine, assumed: dict[str, None], facts: Sequence[Fact] = ()
 ) -> Difference | None:
     """The first access of the other side that the source does not make, or that may be to another address; None where there is none.
 
     assumed: gets what has to hold of the launch beside the contract: a tile of a descriptor lies in the storage that it is a part of.
-    facts: conditions that hold in the whole kernel.
+    facts: conditions that hold in the kernel.
     """
     seen: set[tuple] = set()
     for access in other.accesses:
@@ -63,35 +65,34 @@ def covers(t: Terms, access: Access, its: Access, facts: Sequence[Term]) -> bool
         mask, on = t.substitute(access.mask, mine), t.substitute(its.mask, by)
         if not implies(t, mask, on):
             continue
-        conditions = [*conjuncts(mask), *facts]
+        conditions = [*(own := conjuncts(mask)), *holding(t, facts, own)]
         place, wanted = (t.assuming(t.substitute(x.pointer, y), conditions) for x, y in ((access, mine), (its, by)))
-        if t.address(place, access.size) is t.address(wanted, its.size) and (
-            late is None or ends(t, access, mask, late)
-        ):
+        if t.address(place, access.size) is t.address(wanted, its.size) and (late is None or ends(t, mask, late)):
             return True
     return False
 
 
-def ends(t: Terms, access: Access, mask: Term, late: Late) -> bool:
-    """Whether an access is not made for iterations of the source that it does not have. late: how far ahead it is, how many iterations the
-    source has, and the iteration of the loop that the access is made in, None where it is made before the source's loop; mask: of the access,
-    in the iteration that it is laid beside."""
-    ahead, trips, first = late
-    if first is None:
-        if ahead < trips.low:
-            return True
-        # The conditions of this iteration do not hold where there are no more iterations than it.
-        conditions = conjuncts(mask)
-        if at_least(t, conditions, t.add(trips, t.integer(-ahead - 1))):
-            return True
-        return any(c.op == "lt0" and _not_negative(t, c.args[0], trips, ahead) for c in conditions)
-    later = t.fresh("sym", "int", 0, MOST_AHEAD)
-    by = {first: t.add(t.add(trips, t.integer_of(later)), t.integer(-ahead))}
-    return any(c.op == "lt0" and least(t, t.substitute(c.args[0], by)) >= 0 for c in conjuncts(access.mask))
+def ends(t: Terms, mask: Term, late: Late) -> bool:
+    """Whether an access is not made for iterations of the source that it does not have. late: which iteration of the source it is laid beside,
+    and how many the source has."""
+    iteration, trips = late
+    if t.add(trips, iteration, -1).low > 0:
+        return True
+    # The conditions of this iteration do not hold where there are no more iterations than it.
+    conditions = conjuncts(mask)
+    if at_least(t, conditions, t.add(t.add(trips, iteration, -1), t.integer(-1))):
+        return True
+    return any(c.op == "lt0" and _not_negative(t, c.args[0], t.add(trips, iteration, -1)) for c in conditions)
 
 
 def conjuncts(mask: Term) -> list[Term]:
-    return list(mask.args) if mask.op == "and" else [mask]
+    """The conditions that all hold where a mask does."""
+    return list(mask.args) if mask.op == "and" else [] if mask.op == "true" else [mask]
+
+
+def holding(t: Terms, facts: Sequence[Fact], conditions: Sequence[Term]) -> list[Term]:
+    """The facts that are known where conditions hold."""
+    return [fact for fact, needs in facts if all(t.implied(conditions, x) for x in needs)]
 
 
 def at_least(t: Terms, conditions: Sequence[Term], number: Term, depth: int = 6) -> bool:
@@ -116,10 +117,10 @@ def at_least(t: Terms, conditions: Sequence[Term], number: Term, depth: int = 6)
     return False
 
 
-def _not_negative(t: Terms, number: Term, trips: Term, iteration: int) -> bool:
-    """Whether a number is not negative where `trips` is at most `iteration`: it is at least itself and n * (trips - iteration)."""
-    steps = {1, *map(abs, number.poly.values()), *divisors(trips)}
-    return any(least(t, t.add(t.add(number, trips, n), t.integer(-iteration * n))) >= 0 for n in steps)
+def _not_negative(t: Terms, number: Term, rest: Term) -> bool:
+    """Whether a number is not negative where `rest` is not positive: it is at least itself and n * rest."""
+    steps = {1, *map(abs, number.poly.values()), *divisors(rest)}
+    return any(least(t, t.add(number, rest, n)) >= 0 for n in steps)
 
 
 def divisors(number: Term) -> set[int]:
@@ -160,7 +161,7 @@ def fits(offset: Term, size: int) -> bool:
     return offset.low >= 0 and offset.high < size << 32
 
 
-def same_as(t: Terms, source: Machine, access: Access, its: Access, facts: Sequence[Term] = ()) -> bool:
+def same_as(t: Terms, source: Machine, access: Access, its: Access, facts: Sequence[Fact] = ()) -> bool:
     """Whether an access is one of the source's, in one of its iterations; facts: as of `misplaced`."""
     if its.pointer.args[0] is not access.pointer.args[0]:
         return False
@@ -172,7 +173,7 @@ def same_as(t: Terms, source: Machine, access: Access, its: Access, facts: Seque
         mask, on = t.substitute(access.mask, mine), t.substitute(its.mask, by)
         if not implies(t, mask, on):
             continue
-        conditions = [*conjuncts(mask), *facts]
+        conditions = [*(own := conjuncts(mask)), *holding(t, facts, own)]
         if t.assuming(offset, conditions) is t.assuming(wanted, conditions):
             return True
         near = list(elements(t, source, its, by, on))
@@ -208,19 +209,52 @@ def _iterations(
     t: Terms, access: Access, its: Access, renamed: dict[Term, Term]
 ) -> Iterable[tuple[dict[Term, Term], dict[Term, Term], Late | None]]:
     loops, others, by = access.loops, its.loops, dict(renamed)
+    several = 1
     for (theirs, number), (count, mine) in zip(others, loops):
-        if t.substitute(number, by) is not mine:
-            return
+        number = t.substitute(number, by)
+        if number is not mine:
+            if (theirs, count) != (others[-1][0], loops[-1][0]) or (several := times(t, mine, number)) is None:
+                return
         by[theirs] = t.integer_of(count)
+    if several > 1:  # iteration j of the other side does the source's from several * j on
+        (count, _), (theirs, number) = loops[-1], others[-1]
+        trips = t.substitute(number, by)
+        for ahead in range(several + MOST_AHEAD):
+            iteration = t.add(t.scaled(t.integer_of(count), several), t.integer(ahead))
+            yield {}, by | {theirs: iteration}, (iteration, trips) if ahead else None
+        return
     for ahead in range(MOST_AHEAD + 1):
         if len(others) > len(loops):
-            yield {}, by | {others[-1][0]: t.integer(ahead)}, (ahead, t.substitute(others[-1][1], by), None)
+            yield {}, by | {others[-1][0]: t.integer(ahead)}, (t.integer(ahead), t.substitute(others[-1][1], by))
         elif loops:
             count, trips = loops[-1]
             # The other side's iteration k makes the access of the source's iteration k + ahead, which is called k here.
-            yield {count: t.add(t.integer_of(count), t.integer(-ahead))}, by, (ahead, trips, count) if ahead else None
+            k = t.integer_of(count)
+            yield {count: t.add(k, t.integer(-ahead))}, by, (k, trips) if ahead else None
         elif not ahead:
             yield {}, by, None
+
+
+def times(t: Terms, trips: Term, whole: Term) -> int | None:
+    """P where a loop of `trips` iterations has one for each P of `whole` iterations, and one for what is left; None where there is no such
+    number."""
+    inner = whole
+    if (only := t._atom(whole)) is not None and only.op == "max" and any(x.constant == 0 for x in only.args):
+        inner = next((x for x in only.args if x.constant != 0), whole)
+    quotient = next((m[0] for m, n in inner.poly.items() if n == 1 and len(m) == 1 and m[0].op == "div"), None)
+    for p in range(2, MOST_TIMES + 1):
+        more = t.add(inner, t.integer(p - 1))
+        found = [t.div(more, t.integer(p))]
+        if quotient is not None and (c := quotient.args[1].constant) is not None and c > 0:
+            # Of quotients that are rounded down, a quotient of one by p is one by c * p; those toward 0 are as great where they matter.
+            rest = t.add(more, t.integer_of(quotient), -1)
+            dividend = t.add(quotient.args[0], rest, c)
+            down = min(dividend.low, quotient.args[0].low) >= 0 or rest.constant == p - 1
+            if down and rest.constant is not None:
+                found.append(t.div(dividend, t.integer(c * p)))
+        if any(t.larger(x, t.integer(0)) is t.larger(trips, t.integer(0)) for x in found):
+            return p
+    return None
 
 
 def elements(t: Terms, source: Machine, its: Access, by: dict[Term, Term], mask: Term) -> Iterable[Term]:

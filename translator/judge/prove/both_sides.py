@@ -15,10 +15,11 @@ from math import gcd, prod
 from typing import Any
 
 from gluonize.judge.prove import loop_proofs
-from gluonize.judge.prove.access_proofs import misplaced
+from gluonize.judge.prove.access_proofs import Fact, conjuncts, holding, misplaced
 from gluonize.judge.prove.first_difference import Difference, difference
 from gluonize.judge.prove.ops import integers, memory, opaque, shapes, shared, sums
 from gluonize.judge.prove.proof_values import Hazard, NeedCase, NeedConstant, NotProved, StoresTo, Tensor
+from gluonize.judge.prove.rolled_loops import rolled
 from gluonize.judge.prove.small_values import apart
 from gluonize.judge.prove.stated_bounds import Contract, bounds_of, ranges_of
 from gluonize.judge.prove.summed import in_any_order
@@ -32,21 +33,19 @@ from gluonize.trace.model.op import Op
 assert integers and loop_proofs and memory and opaque and shapes and shared and sums
 
 PROVED, REORDERED, REFUTED, NOT = "proved", "proved up to the order of sums", "refuted", "not proved"
-MOST_CASES = 32
 MOST_PARTS = 32  # of a tile that are looked at each by itself
 
 
 @dataclass(frozen=True)
 class Verdict:
     """word: one of the four. why: what is wrong or not known, "" of what is proved. first, second: the operations of both sides at which that
-    shows. cases: into how many the proof was split; seconds: of processor time. values: of integer arguments at which what could not be
+    shows. seconds: of processor time. values: of integer arguments at which what could not be
     equated differs, the smallest first; of a proof without a limit alone."""
 
     word: str
     why: str = ""
     first: Op | None = None
     second: Op | None = None
-    cases: int = 1
     seconds: float = 0.0
     assumed: tuple[str, ...] = field(default=())
     values: tuple[dict[str, int], ...] = field(default=(), hash=False)
@@ -77,35 +76,16 @@ def _prove(source: Module, output: Module, contract: Contract, most: int | None)
     for module, side in ((source, "the source"), (output, "the kernel")):
         if module.clusters > 1:
             return Verdict(NOT, f"{side} runs as a cluster of workgroups")
-    cases: list[dict[int, dict]] = [{}]
-    done = 0
-    assumed: dict[str, None] = {}
-    reordered = False
-    while cases:
-        if done + len(cases) > MOST_CASES:
-            return Verdict(NOT, "too many cases", cases=done)
-        case = cases.pop()
-        attempt = _Attempt(source, output, contract, case, most)
-        try:
-            found = attempt.run()
-        except NeedCase as need:
-            more = attempt.split(need)
-            if more is None:
-                return Verdict(
-                    NOT, "slots that are read behind a loop whose number of iterations is not known", None, need.op
-                )
-            cases += more
-            continue
-        except _Sided as error:
-            ops = (error.op, None) if error.side == 0 else (None, error.op)
-            return Verdict(REFUTED if error.hazard else NOT, error.why, *ops, cases=done + 1)
-        done += 1
-        reordered |= attempt.reordered
-        assumed |= attempt.assumed
-        if found is not None:
-            values = attempt.apart(found) if most is None else ()
-            return Verdict(NOT, found.why, found.first, found.second, cases=done, values=values)
-    return Verdict(REORDERED if reordered else PROVED, cases=done, assumed=tuple(assumed))
+    attempt = _Attempt(source, output, contract, most)
+    try:
+        found = attempt.run()
+    except _Sided as error:
+        ops = (error.op, None) if error.side == 0 else (None, error.op)
+        return Verdict(REFUTED if error.hazard else NOT, error.why, *ops)
+    if found is not None:
+        values = attempt.apart(found) if most is None else ()
+        return Verdict(NOT, found.why, found.first, found.second, values=values)
+    return Verdict(REORDERED if attempt.reordered else PROVED, assumed=tuple(attempt.assumed))
 
 
 class _Sided(Exception):
@@ -117,10 +97,8 @@ class _Sided(Exception):
 
 
 class _Attempt:
-    """One case of a proof. case: remainders of numbers of iterations, by what they are printed as."""
-
-    def __init__(self, source: Module, output: Module, contract: Contract, case: dict, most: int | None):
-        self.modules, self.contract, self.case = (source, output), contract, case
+    def __init__(self, source: Module, output: Module, contract: Contract, most: int | None):
+        self.modules, self.contract = (source, output), contract
         self.terms = Terms()
         self.terms.left = -1 if most is None else most
         self.machines: list[Machine] = []
@@ -133,8 +111,12 @@ class _Attempt:
         effects = []
         for side, module in enumerate(self.modules):
             given = [arguments[self._names(side)[i]] for i in range(len(module.entry.arguments))]
-            machine = Machine(module, t, side, given, self._residues())
+            machine = Machine(module, t, side, given)
             machine.copies_end = self.contract.copies_end
+            if side == 1 and self.contract.tiles:
+                most = self.terms.programs[0]
+                own = (t.node("worker", 0, (), "i32", 0, most - 1), t.node("workers", 0, (), "i32", 1, most))
+                machine.tiles = (*map(t.integer_of, own), t.number_of_programs(0))
             if self.machines:
                 machine.promises = self.machines[0].promises
             self.machines.append(machine)
@@ -144,6 +126,10 @@ class _Attempt:
                 raise _Sided(side, error.why, error.op or t.at, False) from None
             except NeedConstant as error:
                 raise _Sided(side, "an index of slots that is not known", error.op, False) from None
+            except NeedCase as error:
+                raise _Sided(
+                    side, "slots that are read behind a loop whose number of iterations is not known", error.op, False
+                ) from None
             except StoresTo:
                 raise _Sided(side, "a while loop that stores", t.at, False) from None
             except Hazard as error:
@@ -168,8 +154,15 @@ class _Attempt:
         return next(filter(None, (tuple(apart(a, b, multiples)) for a, b in found.pairs)), ())
 
     def _difference(self, effects: list[list[Term]]) -> Difference | None:
-        """The first difference; None where the effects are the same, if need be for each part of a tile or with sums in another order."""
+        """The first difference; None where the effects are the same, if need be for each part of a tile, with sums in another order, or
+        with several iterations in one."""
         found = self._first(effects)
+        if found is not None:
+            again, zeros = rolled(self.terms, *effects)
+            if again != effects[1]:
+                effects = [effects[0], again]
+                found = self._first(effects)
+                self.reordered |= zeros
         if found is None or not (parts := list(in_parts(self.terms, effects))):
             return found
         return None if all(self._first(part) is None for part in parts) else found
@@ -180,25 +173,9 @@ class _Attempt:
             self.reordered, found = True, None
         return found
 
-    def _residues(self) -> dict[Term, tuple[int, int]]:
-        """The remainders of the case, of the terms of this attempt."""
-        return self.case.get("residues", {}) and {
-            atom: self.case["residues"][key] for key, atom in self._trip_atoms().items() if key in self.case["residues"]
-        }
-
-    def _trip_atoms(self) -> dict[str, Term]:
-        return {}
-
-    def split(self, need: NeedCase) -> list[dict] | None:
-        return None
-
     def _names(self, side: int) -> list[str]:
         entry = self.modules[side].entry
-        return [self._plain(name) for name in entry.argument_names]
-
-    @staticmethod
-    def _plain(name: str) -> str:
-        return name
+        return list(entry.argument_names)
 
     def _arguments(self) -> dict[str, Any]:
         """The arguments of both sides by name. Raises: _Sided where they are not the same."""
@@ -225,7 +202,9 @@ class _Attempt:
                 out[name] = Tensor(t.node("argument", (name,), (), element), (), element)
             else:
                 raise _Sided(0, f"the argument {name} is neither a number nor a pointer", None, False)
-        programs = {i: t.integer_of(t.node("program", i, (), "i32", 0, most - 1)) for i, most in enumerate(t.programs)}
+        if self.contract.tiles in out:
+            out[self.contract.tiles] = Tensor(t.number_of_programs(0), (), "i32")
+        programs = {i: t.program(i) for i in range(3)}
         numbers = {n: x.term for n, x in out.items() if n in widths}
         t.bounds = bounds_of(self.contract, t, numbers, programs)
         return out
@@ -239,15 +218,6 @@ class _Attempt:
                 {n for n, a in zip(names, module.entry.argument_attributes) if a.get("tt.pointer_range") == 32}
             )
         return found[0] & found[1]
-
-
-def lines_of(verdict: Verdict) -> Sequence[str]:
-    """A verdict in lines of text."""
-    out = [verdict.word + (f": {verdict.why}" if verdict.why else "")]
-    for op in (verdict.first, verdict.second):
-        if op is not None:
-            out.append(f"  {op.place}: {op.name}")
-    return out
 
 
 def in_parts(t: Terms, effects: list[list[Term]]) -> Iterator[list[list[Term]]]:
@@ -274,14 +244,19 @@ def in_parts(t: Terms, effects: list[list[Term]]) -> Iterator[list[list[Term]]]:
         yield [[t.substitute(x, by) for x in side] for side in effects]
 
 
-def where(t: Terms, effect: Term, facts: Sequence[Term]) -> Term:
-    """An effect where conditions hold in the whole kernel."""
+def where(t: Terms, effect: Term, facts: Sequence[Fact], known: tuple[Term, ...] = ()) -> Term:
+    """An effect where facts hold, each where its conditions do. known: what holds around the effect."""
     if effect.op == "store":
         mask = effect.args[1]
-        conditions = [*facts, *(mask.args if mask.op == "and" else [mask] if mask is not t.true else [])]
+        conditions = [*known, *conjuncts(mask)]
+        conditions += holding(t, facts, conditions)
         place, value = (t.assuming(x, conditions) for x in (effect.args[0], effect.args[2]))
         return t.store(effect.data, place, mask, value)
     if effect.op in ("loop", "branch", "group"):
-        args = [where(t, x, facts) for x in effect.args]
+        own = [known] * len(effect.args)
+        if effect.op == "branch":
+            first, second = ((*known, x) for x in (effect.args[0], t.no(effect.args[0])))
+            own[1:] = [first] * effect.data + [second] * (len(effect.args) - 1 - effect.data)
+        args = [where(t, x, facts, holds) for x, holds in zip(effect.args, own)]
         return t.bound_again(effect, args) if effect.op == "group" else t.again(effect, args)
     return effect

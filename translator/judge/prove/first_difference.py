@@ -71,21 +71,3 @@ def said(term: Term) -> str:
     if term.constant is not None:
         return str(term.constant)
     return WORDS.get(term.op, f"`{term.op}`")
-
-
-def shown(term: Term, depth: int = 6) -> str:
-    """A term as text, for people who look into a proof."""
-    if term.poly is not None:
-        if not term.poly:
-            return "0"
-        parts = []
-        for monomial, n in term.poly.items():
-            factors = [shown(x, depth - 1) for x in monomial]
-            if n != 1 or not factors:
-                factors.insert(0, str(n))
-            parts.append("*".join(factors))
-        return "(" + " + ".join(parts) + ")"
-    if depth <= 0:
-        return f"..{term.number}"
-    data = "" if term.data in ((), None) else f"{term.data}"
-    return f"{term.op}{data}({', '.join(shown(x, depth - 1) for x in term.args)})"

@@ -89,9 +89,12 @@ def _attempt(m: Machine, op: Op, env: dict[str, Any], known: Knowledge) -> list[
     trips = trip_count(m, low, high, step)
     firsts = [env[x] for _, x in header.bindings]
     names = [name for name, _ in header.bindings]
+    if m.tiles == (low, step, high):
+        return _tiles(m, op, env)
+    staged = bool(op.attribute("triton.warp_pipeline.pipelined_for"))
     if trips.high <= 0:
         return firsts
-    if trips.constant is not None and trips.constant <= MOST_UNROLLED:
+    if trips.constant is not None and trips.constant <= MOST_UNROLLED and not staged:
         return _unrolled(m, op, env, trips.constant, low, step)
     count = t.fresh("count", "int", 0, max(min(trips.high, MOST_TRIPS) - 1, 0), op.line)
     k = t.integer_of(count)
@@ -111,7 +114,26 @@ def _attempt(m: Machine, op: Op, env: dict[str, Any], known: Knowledge) -> list[
         return values
 
     facts = [x for x in (t.less(k, trips), t.less(t.value(index, width), high)) if x is not t.true]
-    return Loop(m, op, known, count, trips, names, firsts, env, body, facts).results()
+    if staged and m.shared.staged:
+        raise NotProved("stages in a loop with stages", op)
+    m.shared.with_stages(staged or m.shared.staged)
+    found = Loop(m, op, known, count, trips, names, firsts, env, body, facts).results()
+    if staged:
+        m.shared.with_stages(False)
+    return found
+
+
+def _tiles(m: Machine, op: Op, env: dict[str, Any]) -> list[Any]:
+    """The loop of a program that goes from one of the source's programs to another: each of these is in one iteration of one program, whatever
+    their number is. It is the whole kernel, and leaves nothing to its next iteration."""
+    if op.for_loop.bindings or len(m.frames) > 1 or m.conditions or m.calls or m.accesses or m.shared.cells:
+        raise NotProved("a loop over tiles that is not the whole kernel", op)
+    m.region(op.regions[0], {**env, op.for_loop.variable: Tensor(m.terms.program(0), (), "i32")})
+    m.shared.end_of_body(())
+    if m.shared.cells or m.shared.marks or any(m.shared.under_way()):
+        raise NotProved("a tile that leaves something under way, or is still being read, where the next one begins", op)
+    m.ended = True
+    return []
 
 
 def _unrolled(m: Machine, op: Op, env: dict[str, Any], trips: int, low: Term, step: Term) -> list[Any]:
@@ -122,7 +144,11 @@ def _unrolled(m: Machine, op: Op, env: dict[str, Any], trips: int, low: Term, st
     for number in range(trips):
         inner = {**env, **{name: value for (name, _), value in zip(header.bindings, carried)}}
         inner[header.variable] = Tensor(t.reduced(t.add(low, step, number), bits(element)), (), element)
+        outer = set(m.shared.cells)
         _, carried = m.region(op.regions[0], inner)
+        m.shared.end_of_body(outer)
+        if set(m.shared.cells) != outer:
+            raise NotProved("a copy that is under way at the end of an iteration to what it allocated", op)
     return carried
 
 
@@ -185,9 +211,10 @@ class Loop(Solved):
 
     def _leave(self) -> None:
         """What shared memory holds behind the loop."""
-        m, t, r = self.m, self.t, self._remainder()
+        m, t, r, before = self.m, self.t, self._remainder(), self.entry
         at = self.turns[(r or 0) - 1] if (r or 0) > 0 else self.turns[-1]
         shared = at.shared.copied()
+        shared.marks = shared.marks.union(before.marks, *(turn.shared.marks for turn in self.turns))
         if r is None:
             self._unknown(shared)
         else:
@@ -221,10 +248,7 @@ class Loop(Solved):
                 in_flight = cell.copies | copies.get(key, frozenset()) if any(
                     c.copies for turn in self.turns for c in turn.shared.cells.get(key, [])
                 ) else cell.copies  # fmt: skip
-                relaxed = any(c.relaxed for turn in self.turns for c in turn.shared.cells.get(key, []))
-                cells[i] = replace(
-                    cell, content=None, copies=in_flight, relaxed=relaxed, case=(self.trips, len(self.turns), self.op)
-                )
+                cells[i] = replace(cell, content=None, copies=in_flight, case=(self.trips, len(self.turns), self.op))
 
     def _last_number(self, j: int, first: Tensor) -> Tensor:
         """A number that goes round, behind the loop."""
@@ -238,6 +262,14 @@ class Loop(Solved):
             value = t.value(self.turns[i].numbers[j].term, bits(first.element))
             out = t.select(t.is_zero(t.add(at, t.integer(-i))), value, out)
         return Tensor(t.reduced(out, bits(first.element)), (), first.element)
+
+
+@control("scf.execute_region")
+def run_region(m: Machine, op: Op, env: dict[str, Any]) -> list[Any]:
+    """Run a stage of a loop, or a region that is none."""
+    if m.shared.staged and op.attribute("triton.warp_pipeline.stage") is not None:
+        m.shared.next_stage()
+    return m.region(op.regions[0], dict(env))[1]
 
 
 @control("scf.while")
@@ -266,7 +298,7 @@ def run_while(m: Machine, op: Op, env: dict[str, Any]) -> list[Any]:
     m.frames.pop()
     if m.effects:
         raise NotProved("a while loop that stores", op)
-    if m.shared.shape() != shape:
+    if m.shared.shape() != shape or m.shared.marks != shared.marks:
         raise NotProved("a while loop that uses shared memory", op)
     m.effects, m.shared = effects, shared
     terms = []

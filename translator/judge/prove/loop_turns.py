@@ -8,7 +8,7 @@ from math import lcm
 from typing import Any
 
 from gluonize.judge.prove.proof_values import NeedConstant, NotProved, Tensor, indices
-from gluonize.judge.prove.slot_boxes import Cell, SharedMemory, meet
+from gluonize.judge.prove.slot_boxes import Cell, Mark, SharedMemory, meet
 from gluonize.judge.prove.symbolic_program import LoopFrame, Machine
 from gluonize.judge.prove.terms import Term, bits, is_integer
 from gluonize.trace.model.op import Op
@@ -19,14 +19,14 @@ MOST_REMAINDERS = 24
 @dataclass
 class Knowledge:
     """What attempts at a loop have found out. stores: the arguments that it stores to; numbers: carried values that must be numbers;
-    modulus: by how many remainders of its iteration it is looked at; relaxed: reads that may still go on at its head; unwritten: boxes that
+    modulus: by how many remainders of its iteration it is looked at; marks: what happened to shared memory of late at its head; unwritten: boxes that
     nothing was written to before the loop; steps: what carried values that must be numbers are taken to grow by, which is checked; tried: those
     that did not."""
 
     stores: set[str] = field(default_factory=set)
     numbers: set[int] = field(default_factory=set)
     modulus: int = 1
-    relaxed: set[tuple] = field(default_factory=set)
+    marks: frozenset[Mark] = frozenset()
     unwritten: dict[tuple, Cell] = field(default_factory=dict)
     steps: dict[int, int] = field(default_factory=dict)
     tried: set[int] = field(default_factory=set)
@@ -99,10 +99,10 @@ class Turns:
         start = dict(numbers)
         shared, r = self.entry, 0
         residues = t.residues
-        shape = self._with_relaxed(shared).shape()
+        shape = self._at_head(shared).shape()
         while True:
             heads: dict[tuple, Term] = {}
-            m.shared = self._with_relaxed(shared) if r == 0 else shared.copied()
+            m.shared = self._at_head(shared) if r == 0 else shared.copied()
             self._symbols(m.shared, heads, r)
             env = dict(self.env)
             for j, name in enumerate(self.names):
@@ -123,7 +123,7 @@ class Turns:
             finally:
                 t.residues = residues
             m.frames.pop()
-            self._end_of_body(m.shared)
+            m.shared.end_of_body(self.entry.cells)
             self.turns.append(Turn(values, m.effects, m.accesses, heads, m.shared, dict(numbers)))
             m.effects, m.accesses = [], []
             shared, r = m.shared, r + 1
@@ -154,38 +154,27 @@ class Turns:
                 del self.known.steps[j]
                 raise Again
 
-    def _end_of_body(self, shared: SharedMemory) -> None:
-        """What an iteration allocates is gone at its end, if nothing is under way to it."""
-        busy = {key for copy in shared.under_way() for key, _ in copy.cells}
-        for key in [key for key in shared.cells if key not in self.entry.cells]:
-            if not any(c.copies for c in shared.cells[key]) and key not in busy:
-                del shared.cells[key]
-
     def _comes_round(self, shape: tuple, shared: SharedMemory) -> None:
         """Check that shared memory is in use at the end of the iterations as at their start."""
+        if not shared.marks <= (head := self._at_head(self.entry)).marks:
+            self.known.marks |= shared.marks
+            raise Again
         if shared.shape() == shape:
             return
-        boxes = {(key, c.box) for key, cells in self._with_relaxed(self.entry).cells.items() for c in cells}
+        boxes = {(key, c.box) for key, cells in head.cells.items() for c in cells}
         new = {(key, c.box): c for key, cells in shared.cells.items() for c in cells if (key, c.box) not in boxes}
         empty = {at: c for at, c in new.items() if not any(meet(c.box, box) for key, box in boxes if key == at[0])}
         if empty:
             self.known.unwritten |= {at: Cell(c.allocation, c.box, None) for at, c in empty.items()}
             raise Again
-        late = {(key, c.box) for key, cells in shared.cells.items() for c in cells if c.relaxed}
-        if not late <= self.known.relaxed:
-            self.known.relaxed |= late
-            raise Again
-        if self._with_relaxed(shared).shape() == shape:
-            return
         raise NotProved("what is under way at the end of an iteration is not what was under way at its start", self.op)
 
-    def _with_relaxed(self, shared: SharedMemory) -> SharedMemory:
-        """With the reads that may still go on, and the boxes that nothing was written to."""
+    def _at_head(self, shared: SharedMemory) -> SharedMemory:
+        """With what may have happened of late, and the boxes that nothing was written to."""
         again = shared.copied()
+        again.marks |= self.known.marks
         for (key, _), cell in self.known.unwritten.items():
             again.cells.setdefault(key, []).append(cell)
-        for key, cells in again.cells.items():
-            again.cells[key] = [replace(c, relaxed=c.relaxed or (key, c.box) in self.known.relaxed) for c in cells]
         return again
 
     def _symbols(self, shared: SharedMemory, heads: dict[tuple, Term], r: int) -> None:
@@ -232,7 +221,11 @@ class Turns:
             return None
         ops = self.op.regions[0].blocks[0].ops
         made = {name: op for op in ops for name in op.results}
-        source = made.get(ops[-1].operands[j])
+        source = made.get(last := ops[-1].operands[j])
+        while source is not None and source.name == "scf.execute_region":
+            inner = source.regions[0].blocks[0].ops
+            last = inner[-1].operands[source.results.index(last)]
+            source = next((op for op in inner if last in op.results), made.get(last))
         if source is None or source.name != "arith.addi" or self.names[j] not in source.operands:
             return None
         other = next((x for x in source.operands if x != self.names[j]), None)

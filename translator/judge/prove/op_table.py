@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    pass
+from gluonize.trace.model.op import Op
 
-Handler = Callable[[Any, "Op", list[Any]], list[Any]]
-Control = Callable[[Any, "Op", dict[str, Any]], list[Any]]
+Handler = Callable[[Any, Op, list[Any]], list[Any]]
+Control = Callable[[Any, Op, dict[str, Any]], list[Any]]
 TABLE: dict[str, Handler] = {}  # handler(machine, op, operands) -> results
 CONTROL: dict[str, Control] = {}  # of operations with regions: handler(machine, op, values by name) -> results
 

@@ -1,17 +1,20 @@
 """Shared memory of one program: what lies in each box of an allocation, what is under way, and what waits make visible.
 
-The rules are those of the reference machine (`translator/judge/machine/memory/lds.py`): a copy lands when a wait covers it; what is in flight is neither
+The rules are those of the reference machine (`translator/judge/machine/memory`): a copy lands when a wait covers it; what is in flight is neither
 read nor overwritten; barriers between plain accesses are the compiler's, but for reads marked `syncedViaAsyncWait`: what such a read touched
-is refilled only after a wait or a barrier.
+is refilled only after a wait or a barrier, also by another allocation that is given its place.
+
+Between the stages of a loop in which half of the warps is one stage behind, a value stored in stage s is read from stage s + 2 on, what is read
+in s is filled from s + 2 on, and what a wait before s covers is read from s + 1 on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from gluonize.judge.prove.proof_values import Allocation, Hazard, NeedCase, NotProved, View, indices, moved, symbol_of
-from gluonize.judge.prove.terms import Term, Terms, is_integer
+from gluonize.judge.prove.terms import Term, Terms
 from gluonize.trace.model.op import Op
 
 Box = tuple[tuple[int, int], ...]
@@ -29,15 +32,25 @@ class Copy:
 @dataclass(frozen=True)
 class Cell:
     """What a box of an allocation holds. content: the element at the allocation's indices; None after a loop whose number of iterations it
-    depends on (case says of which). copies: those under way to it. relaxed: read since the last barrier by a load that takes none.
-    """
+    depends on (case says of which). copies: those under way to it."""
 
     allocation: Allocation
     box: Box
     content: Term | None
     copies: frozenset[Copy] = frozenset()
-    relaxed: bool = False
     case: tuple[Term, int, Op] | None = None
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What happened to a box: `relaxed`, read since the last barrier by a load that takes none; in a loop with stages `read`, `stored`, `landed`.
+    age: stages since then; former: in an allocation that is no longer there."""
+
+    key: tuple
+    box: Box
+    what: str
+    age: int = 0
+    former: bool = False
 
 
 @dataclass
@@ -52,15 +65,19 @@ KINDS = ("async", "tensor")
 
 
 class SharedMemory:
-    """cells: by allocation. stored: copies to global memory under way, which read what must stay."""
+    """cells: by allocation. marks: what forbids accesses for a while; more of them are never wrong. staged: in a loop with stages.
+    gone: whether nothing uses an allocation any more, so that its place may be another's."""
 
-    def __init__(self, terms: Terms):
-        self.terms = terms
+    def __init__(self, terms: Terms, gone: Callable[[tuple], bool] = lambda key: False):
+        self.terms, self.gone = terms, gone
         self.cells: dict[tuple, list[Cell]] = {}
+        self.marks: frozenset[Mark] = frozenset()
+        self.staged = False
         self.queues = {kind: Queue() for kind in KINDS}
 
     def copied(self) -> "SharedMemory":
-        again = SharedMemory(self.terms)
+        again = SharedMemory(self.terms, self.gone)
+        again.marks, again.staged = self.marks, self.staged
         again.cells = {key: list(cells) for key, cells in self.cells.items()}
         again.queues = {k: Queue([list(g) for g in q.groups], list(q.open)) for k, q in self.queues.items()}
         return again
@@ -76,19 +93,27 @@ class SharedMemory:
         content = moved(self.terms, value, view.shape, list(view.inverse))
         kept.append(Cell(view.allocation, view.box, content, frozenset((copy,)) if copy is not None else frozenset()))
         self.cells[view.allocation.key] = kept
+        if self.staged and copy is None:
+            self._mark(view, "stored")
 
     def _free(self, view: View, op: Op, copying: bool) -> None:
         """Raises: Hazard where what is overwritten is in flight, or still being read."""
+        name = view.allocation.name
         for cell in self.cells.get(view.allocation.key, []):
-            if not meet(cell.box, view.box):
-                continue
-            if cell.copies:
-                raise Hazard(f"overwrites what is in flight to {view.allocation.name}", op)
-            if copying and cell.relaxed:
-                raise Hazard(f"refills what was read of {view.allocation.name} since the last barrier", op)
+            if cell.copies and meet(cell.box, view.box):
+                raise Hazard(f"overwrites what is in flight to {name}", op)
+        for mark in self.marks:
+            here = mark.key == view.allocation.key
+            if here and meet(mark.box, view.box):
+                if copying and mark.what == "relaxed":
+                    raise Hazard(f"refills what was read of {name} since the last barrier", op)
+                if mark.what == "read":
+                    raise Hazard(f"fills what was read of {name} less than two stages before", op)
+            elif copying and not here and mark.what == "relaxed" and (mark.former or self.gone(mark.key)):
+                raise NotProved(f"{name} may be given the place of what was read since the last barrier", op)
         for copy in self.under_way():
             if copy.reads and any(k == view.allocation.key and meet(box, view.box) for k, box in copy.cells):
-                raise Hazard(f"overwrites what an asynchronous store still reads of {view.allocation.name}", op)
+                raise Hazard(f"overwrites what an asynchronous store still reads of {name}", op)
 
     def read(self, view: View, op: Op, relaxed: bool = False) -> Term:
         """The tensor that lies at a view. Raises: Hazard, NeedCase."""
@@ -105,8 +130,18 @@ class SharedMemory:
             if cell.copies:
                 copy = min(cell.copies, key=lambda c: c.op.line)
                 raise Hazard(f"reads what is in flight to {name}: the {copy.op} has not been waited for", op)
+        for mark in self.marks:
+            if mark.key == view.allocation.key and meet(mark.box, view.box):
+                if mark.what == "stored":
+                    raise Hazard(f"reads what was stored to {name} less than two stages before", op)
+                if mark.what == "landed" and mark.age <= 0:
+                    raise Hazard(
+                        f"reads {name} in the stage behind the wait, for which half of the warps has not waited", op
+                    )
         if relaxed:
-            self._mark(view)
+            self._mark(view, "relaxed")
+        if self.staged:
+            self._mark(view, "read")
         out: Term | None = None
         for cell in sorted(found, key=lambda c: c.box, reverse=True):
             part = moved(t, cell.content, view.allocation.shape, list(view.places))
@@ -122,15 +157,8 @@ class SharedMemory:
             )
         return t.select(condition, inside, outside)
 
-    def _mark(self, view: View) -> None:
-        cells = []
-        for cell in self.cells[view.allocation.key]:
-            if not meet(cell.box, view.box) or cell.relaxed:
-                cells.append(cell)
-                continue
-            cells += [replace(cell, box=rest) for rest in without(cell.box, view.box)]
-            cells.append(replace(cell, box=overlap(cell.box, view.box), relaxed=True))
-        self.cells[view.allocation.key] = cells
+    def _mark(self, view: View, what: str, age: int = 0) -> None:
+        self.marks |= {Mark(view.allocation.key, view.box, what, age)}
 
     # --- copies and waits
 
@@ -163,12 +191,35 @@ class SharedMemory:
             landed |= set(queue.groups.pop(0))
         if landed:
             for key, cells in self.cells.items():
+                if self.staged:  # the wait stands before the stage that comes next
+                    self.marks |= {Mark(key, c.box, "landed", -1) for c in cells if c.copies & landed}
                 self.cells[key] = [replace(c, copies=c.copies - landed) if c.copies & landed else c for c in cells]
         self.barrier()
 
     def barrier(self) -> None:
-        for key, cells in self.cells.items():
-            self.cells[key] = [replace(c, relaxed=False) if c.relaxed else c for c in cells]
+        self.marks = frozenset(x for x in self.marks if x.what != "relaxed")
+
+    # --- stages and iterations
+
+    def next_stage(self) -> None:
+        """A stage begins, behind a barrier."""
+        self.barrier()
+        self.marks = frozenset(replace(x, age=x.age + 1) for x in self.marks if x.age < 1)
+
+    def with_stages(self, staged: bool) -> None:
+        """A loop with stages begins, or has ended: all warps are together."""
+        if staged == self.staged:
+            return
+        self.staged = staged
+        self.marks = frozenset(x for x in self.marks if x.what == "relaxed")
+
+    def end_of_body(self, outer: Container[tuple]) -> None:
+        """What an iteration allocated is gone at its end, if nothing is under way to it. outer: what was there before it."""
+        busy = {key for copy in self.under_way() for key, _ in copy.cells}
+        for key in [key for key in self.cells if key not in outer]:
+            if not any(c.copies for c in self.cells[key]) and key not in busy:
+                del self.cells[key]
+        self.marks = frozenset(x if x.key in outer else replace(x, former=True) for x in self.marks)
 
     # --- branches
 
@@ -177,6 +228,7 @@ class SharedMemory:
         if self.shape() != other.shape():
             raise NotProved("a branch that changes how shared memory is in use", op)
         out = self.copied()
+        out.marks |= other.marks
         pairs = dict(zip(self.under_way(), other.under_way()))
         for key, cells in out.cells.items():
             its = {c.box: c for c in other.cells[key]}
@@ -190,7 +242,7 @@ class SharedMemory:
         return out
 
     def shape(self) -> tuple:
-        """How it is in use, whatever it holds: boxes, what is under way to each, and the groups of copies."""
+        """How it is in use, whatever it holds, but for marks: boxes, what is under way to each, and the groups of copies."""
         number: dict[Copy, tuple] = {}
         for kind, queue in self.queues.items():
             for g, group in enumerate((*queue.groups, queue.open)):
@@ -199,12 +251,7 @@ class SharedMemory:
         cells = tuple(
             (
                 key,
-                tuple(
-                    sorted(
-                        (c.box, tuple(sorted((number.get(x, ()) for x in c.copies), key=repr)), c.relaxed)
-                        for c in cells
-                    )
-                ),
+                tuple(sorted((c.box, tuple(sorted((number.get(x, ()) for x in c.copies), key=repr))) for c in cells)),
             )
             for key, cells in sorted(self.cells.items(), key=lambda item: repr(item[0]))
             if cells
@@ -218,9 +265,6 @@ class SharedMemory:
             for kind, queue in self.queues.items()
         )
         return cells, queues
-
-    def contents(self, key: tuple, box: Box) -> Term | None:
-        return next((c.content for c in self.cells.get(key, []) if c.box == box), None)
 
 
 def whole(terms: Terms, allocation: Allocation) -> View:
@@ -280,4 +324,4 @@ def without(box: Box, taken: Box) -> list[Box]:
     return left
 
 
-__all__ = ["Cell", "Copy", "SharedMemory", "is_integer", "part", "whole"]
+__all__ = ["Cell", "Copy", "SharedMemory", "part", "whole"]

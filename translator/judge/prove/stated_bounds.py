@@ -18,12 +18,15 @@ _DIVISIBLE = re.compile(r"^([\w., ]+) divisible by (\d+)$")
 @dataclass(frozen=True)
 class Contract:
     """least: of arguments by name. most: (expression, what it is at most) of arguments, compile-time numbers and counts of programs.
-    copies_end: whether the target's programs wait for their copies to LDS when they end."""
+    copies_end: whether the target's programs wait for their copies to LDS when they end. tiles: the argument of the kernel with the source's
+    number of programs along the first axis, where its own programs, however many there are, go from one of these to another.
+    """
 
     least: Mapping[str, int] = field(default_factory=dict)
     most: tuple[tuple[str, int], ...] = ()
     constants: Mapping[str, Any] = field(default_factory=dict)
     copies_end: bool = False
+    tiles: str = ""
 
 
 def read_contract(text: str, kernel: str, constants: Mapping[str, Any]) -> Contract:

@@ -6,7 +6,7 @@ stores to the same argument that come before it (`version`); different arguments
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -56,29 +56,28 @@ class Access:
 class Machine:
     """side: 0 the source, 1 the kernel that is to compute the same."""
 
-    def __init__(
-        self, module: Module, terms: Terms, side: int, arguments: list[Any], cases: dict[Term, tuple[int, int]]
-    ):
-        self.module, self.terms, self.side = module, terms, side
-        self.arguments, self.cases = arguments, cases
+    def __init__(self, module: Module, terms: Terms, side: int, arguments: list[Any]):
+        self.module, self.terms, self.side, self.arguments = module, terms, side, arguments
         self.effects: list[Term] = []
         self.accesses: list[Access] = []
         self.frames = [Frame()]
-        self.shared = SharedMemory(terms)
+        self.shared = SharedMemory(terms, lambda key: self._last_uses.get(key[0], 0) < self.line)
         self.conditions: list[Term] = []
         self.promises: set[Term] = set()  # what the source assumes
-        # Tiles do not begin before what they are tiles of: said where a proof rests on it.
-        self.given: dict[Term, str] = {}
+        # Tiles do not begin before what they are tiles of, where conditions hold: said where a proof rests on it.
+        self.given: dict[tuple[Term, frozenset[Term]], str] = {}
         self.env: dict[str, Any] = {}
         self.steps = self.paths = self.calls = 0
         self.copies_end = False
+        # Of programs that go from one of the source's to another: their number, how many there are, and how many the source has.
+        self.tiles: tuple[Term, Term, Term] | None = None
+        self.ended = False  # with the last of them
         self.line = 0  # of the operation of the kernel itself that is looked at
         self.strict = module.has("tt.atomic_cas", "tt.atomic_poll", "amdg.buffer_atomic_cas")
 
     def run(self) -> list[Term]:
         """Run the kernel; -> its effects. Raises: NotProved, Hazard, NeedConstant, NeedCase."""
         self.terms.side = self.side
-        self.terms.residues = dict(self.cases)
         entry = self.module.entry
         env = {name: value for (name, _), value in zip(entry.arguments, self.arguments)}
         self.region(entry.region, env)
@@ -118,26 +117,39 @@ class Machine:
         return block, {**env, **{name: env[x] for (name, _), x in zip(block.arguments, passed)}}
 
     def _fork(self, region: Region, op: Op, condition: Term, env: dict[str, Any]) -> tuple[str, list[Any]]:
-        """Go both ways to the end of the kernel."""
-        if len(self.frames) > 1 or self.calls:
-            raise NotProved("a branch that leaves a loop or a function", op)
+        """Go both ways to the end of the function."""
         self.paths += 1
         if self.paths > MOST_PATHS:
             raise NotProved("too many ways through the kernel", op)
-        before, shared, frames = self.effects, self.shared, self.frames
-        ways = []
-        for which in (0, 1):
-            self.effects, self.shared, self.frames = [], shared.copied(), [copy_of(f) for f in frames]
-            self.conditions.append(condition if which == 0 else self.terms.no(condition))
+
+        def way(which: int) -> list[Any]:
             block, inner = self._goes_to(region, op, which, dict(env))
-            end, values = self._from(region, block, inner)
-            if values:
-                raise NotProved("a function with results that returns early", op)
-            ways.append(self.effects)
+            return self._from(region, block, inner)[1]
+
+        return "tt.return", self.both_ways(condition, way, op, ends=not self.calls)
+
+    def both_ways(self, condition: Term, way: Callable[[int], list[Any]], op: Op, ends: bool = False) -> list[Any]:
+        """Do what is done where a condition holds, way(0), and where not, way(1); -> what these give. ends: the kernel, on either."""
+        effects, shared, frames = self.effects, self.shared, self.frames
+        did, values, memories, counts = [], [], [], []
+        for which in (0, 1):
+            self.effects, self.shared = [], shared.copied()
+            self.frames = [*map(copy_of, frames), Frame(name=f"way {which}")]
+            self.conditions.append(condition if which == 0 else self.terms.no(condition))
+            values.append(way(which))
             self.conditions.pop()
-        self.effects = before
-        self.branch(condition, ways)
-        return "tt.return", []
+            self.shared.end_of_body(shared.cells)
+            did.append(self.effects)
+            memories.append(self.shared)
+            counts.append(self.frames[-1].counts)
+        self.effects, self.frames = effects, frames
+        if not ends:
+            self.shared = memories[0].merged(memories[1], condition, op)
+        for name in sorted({*counts[0], *counts[1]}):
+            self.frames[-1].counts[name] = self.frames[-1].counts.get(name, 0) + 1
+        self.branch(condition, did)
+        self.terms.at = op
+        return [chosen(self, condition, a, b, op) for a, b in zip(*values)]
 
     def branch(self, condition: Term, ways: Sequence[Sequence[Term]]) -> None:
         """What is done on a condition."""
@@ -170,6 +182,8 @@ class Machine:
                 return name, [env[x] for x in op.operands], op
             if name in ("cf.br", "cf.cond_br"):
                 return name, [], op
+            if self.ended and op.name not in ENDS:
+                raise NotProved("what is done behind the last tile", op)
             self.env = env
             self.line = self.line if self.calls else op.line
             if name in TAKES_PLACE:
@@ -191,7 +205,12 @@ class Machine:
         return last_uses(self.module.entry)
 
     def _place_is_free(self, op: Op) -> None:
-        """No copy is under way to, or from, shared memory that this operation may be given, as nothing uses it any more."""
+        """No copy is under way to, or from, shared memory that this operation may be given, as nothing uses it any more. Where half of the
+        warps is a stage behind it needs none."""
+        if self.shared.staged and (
+            "ttg.shared" not in self.module.attributes or op.attribute("allocation.offset") is not None
+        ):
+            raise NotProved(f"{op.name} needs shared memory in a stage", op)
         for copy_ in self.shared.under_way():
             own = {key[0] for key, _ in copy_.cells}
             own |= {key[0] for key, cells in self.shared.cells.items() if any(copy_ in cell.copies for cell in cells)}
@@ -233,9 +252,10 @@ class Machine:
     # --- versions of memory
 
     def version(self, base: Term) -> Term:
-        """Which stores come before a load through `base`."""
+        """Which stores come before a load through `base`: how many in each loop and branch around it, and in which iterations."""
         name = reached(base)
-        path, loops_ = [], []
+        path, rounds = [], []
+        last = 0
         for frame in self.frames:
             if name == UNKNOWN or self.strict:
                 seen = tuple(sorted(frame.counts.items()))
@@ -244,13 +264,12 @@ class Machine:
             inside = frame.loop is not None and (
                 name in frame.known or UNKNOWN in frame.known or (name == UNKNOWN or self.strict) and frame.known
             )
-            if seen or inside:
-                path.append((frame.name, seen))
+            if seen or inside or frame.loop is None:
+                path.append(("loop" if inside else frame.name, seen))
             if inside:
-                loops_.append(self.terms.integer_of(frame.loop))
-        while path and not path[-1][1] and len(path) > len(loops_):
-            path.pop()
-        return self.terms.node("version", tuple(path), loops_, "version")
+                rounds.append(self.terms.integer_of(frame.loop))
+            last = len(path) if seen or inside else last
+        return self.terms.node("version", tuple(path[:last]), rounds, "version")
 
     def stored(self, base: Term) -> None:
         """A store through `base` has happened. Raises: StoresTo where the loop around it did not know."""
@@ -317,24 +336,11 @@ def _if(m: Machine, op: Op, env: dict[str, Any]) -> list[Any]:
         if which >= len(op.regions):
             return []
         return m.region(op.regions[which], env)[1]
-    effects, shared, frames = m.effects, m.shared, m.frames
-    ways, values, memories, counts = [], [], [], []
-    for which in (0, 1):
-        m.effects, m.shared = [], shared.copied()
-        m.frames = [*map(copy_of, frames), Frame(name=f"way {which}")]
-        m.conditions.append(condition if which == 0 else t.no(condition))
-        values.append(m.region(op.regions[which], dict(env))[1] if which < len(op.regions) else [])
-        m.conditions.pop()
-        ways.append(m.effects)
-        memories.append(m.shared)
-        counts.append(m.frames[-1].counts)
-    m.effects, m.frames = effects, frames
-    m.shared = memories[0].merged(memories[1], condition, op)
-    for name in sorted({*counts[0], *counts[1]}):
-        m.frames[-1].counts[name] = m.frames[-1].counts.get(name, 0) + 1
-    m.branch(condition, ways)
-    m.terms.at = op
-    return [chosen(m, condition, a, b, op) for a, b in zip(*values)]
+
+    def way(which: int) -> list[Any]:
+        return m.region(op.regions[which], dict(env))[1] if which < len(op.regions) else []
+
+    return m.both_ways(condition, way, op)
 
 
 def chosen(m: Machine, condition: Term, a: Any, b: Any, op: Op) -> Any:

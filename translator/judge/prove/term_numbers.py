@@ -82,6 +82,13 @@ class Numbers:
             return self.integer(0)
         return self.integer_of(self.node("idx", (axis, extent), (), "int", 0, extent - 1))
 
+    def program(self, axis: int) -> Term:
+        """The number of the source's program along an axis of the grid."""
+        return self.integer_of(self.node("program", axis, (), "i32", 0, self.programs[axis] - 1))
+
+    def number_of_programs(self, axis: int) -> Term:
+        return self.integer_of(self.node("programs", axis, (), "i32", 1, self.programs[axis]))
+
     # --- integers
 
     def integer(self, value: int) -> Term:

@@ -14,27 +14,30 @@ from gluonize.judge.prove.stated_bounds import read_contract
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.rules.targets import target as target_row
 from gluonize.trace.model.op import Op
-from gluonize.trace.model.parse import parse_module
+from gluonize.trace.model.parse import ParseError, parse_module
 
 # Terms beside a validation: about two seconds. A launch of most kernels takes less than a tenth of that.
 BRIEFLY = 120_000
 
 
 def proof_beside(source: Stage, translated: Stage, spec: LaunchSpec, target: str) -> dict:
-    """What is known of a launch that is being validated, of both its stages: in `BRIEFLY` steps, or `not proved`."""
-    try:
-        verdict = proved(source, translated, spec, target, BRIEFLY)
-    except Exception as error:  # whatever goes wrong here says nothing of the kernel, nor of its validation
-        verdict = Verdict(NOT, f"a bug in gluonize while proving: {type(error).__name__}: {error}")
-    return as_json(verdict, spec)
+    """What is known of a launch that is being validated, of both its stages: in `BRIEFLY` steps, or `not proved`. A bug here is one of the
+    job that validates, which reports it as such."""
+    return as_json(proved(source, translated, spec, target, BRIEFLY), spec)
 
 
 def proved(left: Stage, right: Stage, spec: LaunchSpec, target: str, most: int | None) -> Verdict:
     """What the prover says of both stages under what the header states, in so many steps at most."""
     with open(right.file, encoding="utf-8") as file:
         stated = read_contract(file.read(), spec.kernel, spec.constexprs)
-    contract = replace(stated, copies_end=target_row(target).copies_end_with_program)
-    return prove(parse_module(left.text, left.file), parse_module(right.text, right.file), contract, most)
+    contract = replace(
+        stated, copies_end=target_row(target).copies_end_with_program, tiles="" if right.shared else right.tiles
+    )
+    try:
+        modules = parse_module(left.text, left.file), parse_module(right.text, right.file)
+    except ParseError as error:
+        return Verdict(NOT, f"cannot read the module: {error}")
+    return prove(*modules, contract, most)
 
 
 def as_json(verdict: Verdict, spec: LaunchSpec) -> dict:
@@ -46,7 +49,6 @@ def as_json(verdict: Verdict, spec: LaunchSpec) -> dict:
         "source": _place(verdict.first),
         "output": _place(verdict.second),
         "assumed": list(verdict.assumed),
-        "cases": verdict.cases,
         "seconds": round(verdict.seconds, 3),
     }
 

@@ -218,11 +218,7 @@ def resized(m: Machine, op: Op, given: list) -> list:
 def addptr(m: Machine, op: Op, given: list) -> list:
     pointer, offset = given
     step = m.terms.scaled(m.terms.value(offset.term, bits(offset.element)), bits_of(op.type.element) // 8)
-    return [like(m.terms.pointer(*_parts(m, pointer.term, step)), op.type)]
-
-
-def _parts(m: Machine, pointer: Term, step: Term) -> tuple[Term, Term]:
-    return pointer, step
+    return [like(m.terms.pointer(pointer.term, step), op.type)]
 
 
 @row("tt.ptr_to_int")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from gluonize.judge.prove.access_proofs import conjuncts
 from gluonize.judge.prove.op_table import row
 from gluonize.judge.prove.proof_values import Descriptor, NotProved, Tensor, again_shaped, argument, indices, like
 from gluonize.judge.prove.symbolic_program import Access, Machine, zero
@@ -40,13 +41,6 @@ def fetched(
     if value is None:
         return other
     return t.select(mask, value, other)
-
-
-def conjuncts(mask: Term) -> list[Term]:
-    """The conditions that all hold where a mask does."""
-    if mask.op == "and":
-        return list(mask.args)
-    return [] if mask.op == "true" else [mask]
 
 
 def note(m: Machine, op: Op, pointer: Term, mask: Term, size: int, kind: str) -> None:

@@ -46,14 +46,16 @@ def poison(m: Machine, op: Op, given: list) -> list:
 
 @row("tt.get_program_id")
 def program_id(m: Machine, op: Op, given: list) -> list:
-    atom = m.terms.node("program", AXES[op.word], (), "i32", 0, m.terms.programs[AXES[op.word]] - 1)
-    return [Tensor(m.terms.integer_of(atom), (), "i32")]
+    axis = AXES[op.word]
+    own = m.tiles is not None and axis == 0
+    return [Tensor(m.tiles[0] if own else m.terms.program(axis), (), "i32")]
 
 
 @row("tt.get_num_programs")
 def num_programs(m: Machine, op: Op, given: list) -> list:
-    atom = m.terms.node("programs", AXES[op.word], (), "i32", 1, m.terms.programs[AXES[op.word]])
-    return [Tensor(m.terms.integer_of(atom), (), "i32")]
+    axis = AXES[op.word]
+    own = m.tiles is not None and axis == 0
+    return [Tensor(m.tiles[1] if own else m.terms.number_of_programs(axis), (), "i32")]
 
 
 @row("tt.make_range")

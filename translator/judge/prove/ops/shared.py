@@ -170,11 +170,12 @@ def _to_local(m: Machine, op: Op, d: Descriptor, view: View) -> None:
     pointer, inside = tile(m, d, (m.terms.integer(0),) * len(d.sizes))
     if d.padding != 1:
         raise NotProved("a descriptor that fills with other numbers than 0", op)
-    always = not m.conditions and len(m.frames) == 1 and d.enabled is m.terms.true
+    always = not m.inside() and d.enabled is m.terms.true
     if m.side == 1 and always and d.base.args[0].op == "argument":
         for offset in d.offsets:
             if offset.low < 0:
-                m.given[m.terms.no(m.terms.negative(offset))] = d.base.args[0].data[0]
+                fact = m.terms.no(m.terms.negative(offset))
+                m.given[fact, frozenset(m.conditions)] = d.base.args[0].data[0]
     m.conditions.append(d.enabled)
     value = fetched(m, op, pointer, inside, None, d.element, "copy", True)
     m.conditions.pop()
