@@ -114,3 +114,10 @@ def test_a_condition_on_what_the_kernel_assigns_is_asked_first():
 def test_a_return_of_one_launch_keeps_texts_apart():
     a, b = "def k(x, C):\n    f(x)\n    return\n", "def k(x, C):\n    f(x)\n"
     assert one_text(variants(a, b)) is None
+
+
+def test_what_differs_in_the_same_way_is_in_one_branch():
+    texts = ["def k(x, C):\n" + "".join(f"    {f}{i}(x)\n" for i in range(3)) + "    g(x)\n" for f in ("a", "b", "a")]
+    served = [({Key("constexpr", "C"): n},) for n in range(3)]
+    text = one_text([Variant(parsed(t), c) for t, c in zip(texts, served)]).text
+    assert text.count("if C == 1:") == 1 and text.count("else:") == 1, text

@@ -127,10 +127,11 @@ def _size(block: Iterable[Statement]) -> int:
 
 @dataclass(frozen=True)
 class _Test:
-    """A condition, and what it may be called."""
+    """A condition, and what it may be called. node: which stands wherever it is asked."""
 
     text: str
     tag: str
+    node: cst.BaseExpression
 
 
 @dataclass
@@ -141,7 +142,7 @@ class _Merging:
 
     # Conditions ------------------------------------------------------------------------------------------------------
 
-    def condition(self, wanted: frozenset[int], others: frozenset[int]) -> str:
+    def condition(self, wanted: frozenset[int], others: frozenset[int]) -> _Test:
         """What is true of the launches of some variants, and of none of the others that come to a place."""
         if (wanted, others) not in self._conditions:
             groups = [[c for n in sorted(side) for c in self.served[n]] for side in (wanted, others)]
@@ -150,8 +151,8 @@ class _Merging:
                 raise _Apart
             rows = list(dict.fromkeys(tuple(c[key] for key in keys) for c in groups[0]))
             tags = [key.tag(value) for key, value in zip(keys, rows[0])] if len(rows) == 1 else ["some_launches"]
-            self._conditions[wanted, others] = _Test(any_of(keys, rows), "_".join(tags))
-        return self._conditions[wanted, others].text
+            self._conditions[wanted, others] = _Test((text := any_of(keys, rows)), "_".join(tags), expression(text))
+        return self._conditions[wanted, others]
 
     def named_conditions(self, block: Sequence[Statement]) -> tuple[list[Statement], list[Statement]]:
         """(definitions of conditions, `block` with their names): of long ones that are asked several times, and of those on what a
@@ -162,7 +163,7 @@ class _Merging:
         named: dict[int, cst.Name] = {}
         head: list[Statement] = []
         for test in self._conditions.values():
-            node = expression(test.text)
+            node = test.node
             if id(node) in named or not asked[id(node)]:
                 continue
             if names(node) & assigned or len(test.text) > _LONG and asked[id(node)] > 1:
@@ -188,7 +189,6 @@ class _Merging:
                     at += 1
         rest: list[_Column] = [{n: own[name] for n, own in every.items() if name in own} for name in order]
         placed: list[_Column] = []
-        known: set[str] = set()
         while rest:
             ready = next(
                 (c for c in rest if not _needs(c) & {merge.name_of(s) for o in rest for s in o.values()}), None
@@ -201,7 +201,6 @@ class _Merging:
         columns = []
         for column in placed:
             (name,) = {merge.name_of(s) for s in column.values()}
-            known.add(name)
             classes = _classes(column)
             elsewhere = [self.functions[n] for n in active - column.keys()]
             if len(classes) == 1 and not any(name in f.bound for f in elsewhere):
@@ -222,12 +221,7 @@ class _Merging:
         run: list[_Column] = []
         for column in columns:
             one = self._shared(column, active)
-            if (
-                one is None
-                and run
-                and len(active) > 2
-                and _partition([column], active) != _partition([run[-1]], active)
-            ):
+            if one is None and run and len(active) > 2 and _members([column], active) != _members(run, active):
                 out += self._chosen(run, active)
                 run = []
             if one is None:
@@ -280,14 +274,14 @@ class _Merging:
         some = [(members, block) for members, block in groups if block]
         every = len(some) == len(groups)
         if every and len(some) > 1:
-            some.sort(key=lambda group: len(self.condition(group[0], active - group[0])))
+            some.sort(key=lambda group: len(self.condition(group[0], active - group[0]).text))
         made: cst.If | cst.Else | None = None
         for number, (members, block) in reversed(list(enumerate(some))):
             body = cst.IndentedBlock([_first_line(block[0]), *block[1:]])
             if every and number == len(some) - 1 and number:
                 made = cst.Else(body)
             else:
-                made = cst.If(expression(self.condition(members, active - members)), body, orelse=made)
+                made = cst.If(self.condition(members, active - members).node, body, orelse=made)
         above = next((_gap(block[0]) for _, block in some if _gap(block[0])), [])
         return [made.with_changes(leading_lines=above)]
 
@@ -296,15 +290,16 @@ class _Merging:
         if len(classes) != 2:
             return None
         (s, mine), (t, other) = classes
-        test = min((self.condition(mine, other), True), (self.condition(other, mine), False), key=lambda x: len(x[0]))
+        sides = (self.condition(mine, other), True), (self.condition(other, mine), False)
+        test, first_if_true = min(sides, key=lambda side: len(side[0].text))
         changed = {}
         for a, b in _parts(s, t):
-            then, otherwise = (a, b) if test[1] else (b, a)
-            changed[a] = cst.IfExp(expression(test[0]), then, otherwise)
+            then, otherwise = (a, b) if first_if_true else (b, a)
+            changed[a] = cst.IfExp(test.node, then, otherwise)
         if not changed or any(len(code(arm)) > LINE_LENGTH - 40 for arm in changed.values()):
             return None
         made = mapped(s, changed.get)
-        first, second = (s, t) if test[1] else (t, s)
+        first, second = (s, t) if first_if_true else (t, s)
         said, more = ["".join(x.comment.value for x in y.leading_lines if x.comment) for y in (first, second)]
         return (
             made if said == more else made.with_changes(leading_lines=[*first.leading_lines, *_otherwise(said, more)])
@@ -346,6 +341,11 @@ def _partition(run: Sequence[_Column], active: frozenset[int]) -> list[tuple[fro
         members, _ = groups.get(key, (frozenset(), []))
         groups[key] = members | {n}, [x[1] for x in own if x is not None]
     return list(groups.values())
+
+
+def _members(run: Sequence[_Column], active: frozenset[int]) -> list[frozenset[int]]:
+    """The groups of variants that have the same statements in some places."""
+    return [members for members, _ in _partition(run, active)]
 
 
 def _columns(blocks: _Block) -> list[_Column]:
