@@ -225,7 +225,7 @@ def moves_of(text: str, *names: str) -> list[int]:
 @pytest.mark.parametrize("target", ["gfx942", "gfx1201"])
 def test_what_a_loop_holds_is_moved_where_it_is_loaded(target, tmp_path):
     text = translation(tmp_path, HELD, target)
-    places = moves_of(text, "z", "z_2", "x", "x_2", "e")
+    places = moves_of(text, "z", "z_dot", "x", "x_dot", "e")
     assert places == sorted(places), text
 
 
