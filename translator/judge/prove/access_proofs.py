@@ -76,13 +76,14 @@ def ends(t: Terms, mask: Term, late: Late) -> bool:
     """Whether an access is not made for iterations of the source that it does not have. late: which iteration of the source it is laid beside,
     and how many the source has."""
     iteration, trips = late
-    if t.add(trips, iteration, -1).low > 0:
+    left = t.add(trips, iteration, -1)
+    if left.low > 0:
         return True
     # The conditions of this iteration do not hold where there are no more iterations than it.
     conditions = conjuncts(mask)
-    if at_least(t, conditions, t.add(t.add(trips, iteration, -1), t.integer(-1))):
+    if at_least(t, conditions, t.add(left, t.integer(-1))):
         return True
-    return any(c.op == "lt0" and _not_negative(t, c.args[0], t.add(trips, iteration, -1)) for c in conditions)
+    return any(c.op == "lt0" and _not_negative(t, c.args[0], left) for c in conditions)
 
 
 def conjuncts(mask: Term) -> list[Term]:

@@ -14,23 +14,24 @@ from itertools import product
 from math import gcd, prod
 from typing import Any
 
-from gluonize.judge.prove import loop_proofs
+from gluonize.judge.prove.loops import induction
 from gluonize.judge.prove.access_proofs import Fact, conjuncts, holding, misplaced
 from gluonize.judge.prove.first_difference import Difference, difference
 from gluonize.judge.prove.ops import integers, memory, opaque, shapes, shared, sums
 from gluonize.judge.prove.proof_values import Hazard, NeedCase, NeedConstant, NotProved, StoresTo, Tensor
-from gluonize.judge.prove.rolled_loops import rolled
+from gluonize.judge.prove.loops.rolled import rolled
 from gluonize.judge.prove.small_values import apart
 from gluonize.judge.prove.stated_bounds import Contract, bounds_of, ranges_of
 from gluonize.judge.prove.summed import in_any_order
 from gluonize.judge.prove.symbolic_program import Machine
 from gluonize.judge.prove.term import TooMuch
+from gluonize.judge.prove.term import subterms
 from gluonize.judge.prove.terms import Term, Terms, bits, is_integer
 from gluonize.trace.model.module import Module
 from gluonize.trace.model.op import Op
 
 # They fill the table of operations.
-assert integers and loop_proofs and memory and opaque and shapes and shared and sums
+assert induction and integers and memory and opaque and shapes and shared and sums
 
 PROVED, REORDERED, REFUTED, NOT = "proved", "proved up to the order of sums", "refuted", "not proved"
 MOST_PARTS = 32  # of a tile that are looked at each by itself
@@ -223,14 +224,7 @@ class _Attempt:
 def in_parts(t: Terms, effects: list[list[Term]]) -> Iterator[list[list[Term]]]:
     """Effects with indices of tiles in parts, where these are computed in parts: all that a tile is, if there are few; else none."""
     cuts: dict[Term, int] = {}
-    seen: set[Term] = set()
-    todo = [x for side in effects for x in side]
-    while todo:
-        x = todo.pop()
-        if x in seen:
-            continue
-        seen.add(x)
-        todo += x.args
+    for x in subterms(x for side in effects for x in side):
         if x.op in ("div", "rem") and (index := t._atom(x.args[0])) is not None and index.op == "idx":
             size = x.args[1].constant
             if size is not None and 0 < size <= index.high and (index.high + 1) % size == 0:
@@ -258,5 +252,5 @@ def where(t: Terms, effect: Term, facts: Sequence[Fact], known: tuple[Term, ...]
             first, second = ((*known, x) for x in (effect.args[0], t.no(effect.args[0])))
             own[1:] = [first] * effect.data + [second] * (len(effect.args) - 1 - effect.data)
         args = [where(t, x, facts, holds) for x, holds in zip(effect.args, own)]
-        return t.bound_again(effect, args) if effect.op == "group" else t.again(effect, args)
+        return t.rebuilt(effect, args)
     return effect

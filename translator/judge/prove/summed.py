@@ -44,10 +44,8 @@ def in_any_order(t: Terms, effects: Sequence[Term]) -> list[Term]:
         elif x.op == "dot" and x.element[0] == "f":
             product = t.node("dot", x.data, (*args[:2], t.node("float", ZEROS[0], (), x.element), *args[3:]), x.element)
             out = total(x.element, [*parts(args[2], 1), (product, 1)])
-        elif x.op in ("lam", "group"):
-            out = t.bound_again(x, args)
         else:
-            out = t.again(x, args)
+            out = t.rebuilt(x, args)
         memo[x] = out
         return out
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 COMMUTES = frozenset("addf mulf maxnumf minnumf maximumf minimumf andi ori xori maxf minf mulhi mulhu addo".split())
@@ -60,3 +61,15 @@ SYMBOLS = frozenset("idx idxf bidx count bcount fun bfun sym hole".split())
 def is_integer(element: str) -> bool:
     """Whether it is an integer type wider than one bit."""
     return element == "int" or element[0] == "i" and element[1:].isdigit() and element != "i1"
+
+
+def subterms(terms: Iterable[Term]) -> Iterator[Term]:
+    """All terms in some, themselves too, each once."""
+    todo = list(dict.fromkeys(terms))
+    seen = set(todo)
+    while todo:
+        x = todo.pop()
+        yield x
+        new = [y for y in dict.fromkeys(x.args) if y not in seen]
+        todo += new
+        seen.update(new)

@@ -283,14 +283,10 @@ class Conditions(Numbers):
                 out = walk(t.args[0])
             elif t.op in ("min", "max") and (least := self._first_of(conditions, *t.args)) is not None:
                 out = walk(t.args[least if t.op == "min" else 1 - least])
-            elif t.op in ("lam", "group"):
-                out = self.bound_again(
-                    t, [walk(x) for x in t.args]
-                )  # the conditions do not speak of what is bound in it
             elif not t.args:
                 out = t
-            else:
-                out = self.again(t, [walk(x) for x in t.args])
+            else:  # the conditions do not speak of what is bound in it
+                out = self.rebuilt(t, [walk(x) for x in t.args])
             memo[t] = out
             return out
 

@@ -117,14 +117,16 @@ class Terms(Conditions):
                 return found
             if t in wanted:
                 out = wanted[t]
-            elif t.op in ("lam", "group"):
-                out = self.bound_again(t, [walk(x) for x in t.args])
             else:
-                out = self.again(t, [walk(x) for x in t.args])
+                out = self.rebuilt(t, [walk(x) for x in t.args])
             memo[t] = out
             return out
 
         return walk(term)
+
+    def rebuilt(self, t: Term, args: list[Term]) -> Term:
+        """A term, or a binder, with other terms in it."""
+        return self.bound_again(t, args) if t.op in ("lam", "group") else self.again(t, args)
 
     def bound_again(self, t: Term, args: list[Term]) -> Term:
         """A binder with other terms in it. What is put there has nothing in it that is bound outside of it; so only the binder's name may have

@@ -1,11 +1,11 @@
-"""What is carried into an arbitrary iteration of a loop, from what iterations make of it (`loop_proofs`)."""
+"""What is carried into an arbitrary iteration of a loop, from what iterations make of it (`induction`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from gluonize.judge.prove.loop_turns import MOST_REMAINDERS, Carried, Turns
+from gluonize.judge.prove.loops.turns import MOST_REMAINDERS, Carried, Turns
 from gluonize.judge.prove.proof_values import NeedCase, NotProved, indices, lam_over, moved
 from gluonize.judge.prove.slot_boxes import Cell, meet, within
 from gluonize.judge.prove.terms import Term, bits, is_integer

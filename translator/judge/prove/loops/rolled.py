@@ -7,9 +7,10 @@ multiplied is 0. To add 0 is to add in another order, as it may make 0.0 of -0.0
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from gluonize.judge.prove.access_proofs import least, times
+from gluonize.judge.prove.term import subterms
 from gluonize.judge.prove.terms import Term, Terms, is_integer
 
 
@@ -22,8 +23,7 @@ def rolled(t: Terms, source: Sequence[Term], other: Sequence[Term]) -> tuple[lis
     def walk(x: Term) -> Term:
         nonlocal zeros
         if x not in memo:
-            args = [walk(y) for y in x.args]
-            out = t.bound_again(x, args) if x.op in ("lam", "group") else t.again(x, args)
+            out = t.rebuilt(x, [walk(y) for y in x.args])
             if out.op == "fold":
                 for its in known:
                     if (
@@ -38,15 +38,6 @@ def rolled(t: Terms, source: Sequence[Term], other: Sequence[Term]) -> tuple[lis
         return memo[x]
 
     return [walk(x) for x in other], zeros
-
-
-def subterms(terms: Sequence[Term]) -> Iterator[Term]:
-    seen, todo = set(terms), list(terms)
-    while todo:
-        x = todo.pop()
-        yield x
-        todo += (new := [y for y in x.args if y not in seen])
-        seen.update(new)
 
 
 def _same(t: Terms, its: Term, mine: Term) -> bool | None:
@@ -102,8 +93,7 @@ def _settled(t: Terms, term: Term) -> Term:
                 elif least(t, t.add(t.integer(-1), x.args[0], -1)) >= 0:
                     out = t.true
             if out is None:
-                args = [walk(y) for y in x.args]
-                out = t.bound_again(x, args) if x.op in ("lam", "group") else t.again(x, args)
+                out = t.rebuilt(x, [walk(y) for y in x.args])
             memo[x] = out
         return memo[x]
 

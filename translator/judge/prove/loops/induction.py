@@ -19,8 +19,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gluonize.judge.prove.loop_solving import Solved
-from gluonize.judge.prove.loop_turns import Again, Knowledge
+from gluonize.judge.prove.loops.solving import Solved
+from gluonize.judge.prove.loops.turns import Again, Knowledge
 from gluonize.judge.prove.op_table import control
 from gluonize.judge.prove.proof_values import NeedCase, NotProved, StoresTo, Tensor, indices, lam_over
 from gluonize.judge.prove.slot_boxes import SharedMemory

@@ -1,0 +1,1 @@
+"""Loops of both sides: by induction over their iterations."""
