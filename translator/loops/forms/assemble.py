@@ -76,12 +76,13 @@ def _said_once(node: cst.FunctionDef) -> cst.FunctionDef:
     """A function whose loops have a comment at their heads only where none above says the same."""
     said: set[str] = set()
 
-    def change(n: cst.CSTNode) -> cst.CSTNode | None:
+    def change(n: cst.CSTNode) -> cst.CSTNode:
         lines = getattr(n, "leading_lines", ())
         texts = [line.comment.value if line.comment is not None else "" for line in lines]
         kept = [line for line, text in zip(lines, texts) if text not in said or not text.startswith(HEADS)]
         said.update(texts)
-        return None if len(kept) == len(lines) else inside(n.with_changes(leading_lines=kept), change)
+        own = n if len(kept) == len(lines) else n.with_changes(leading_lines=kept)
+        return own if isinstance(n, cst.SimpleStatementLine) else inside(own, change)
 
     return mapped(node, change)
 

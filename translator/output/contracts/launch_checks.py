@@ -21,6 +21,7 @@ from gluonize.gluon.function import LINE_LENGTH
 from gluonize.numbered import numbered
 from gluonize.output.contracts.fewest import fewest
 from gluonize.output.contracts.seen_rows import AS_LAUNCHED, shown
+from gluonize.read.files.generated_names import CHECKS
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.triton_api.jit_functions import JITFunction
 from gluonize.write.contracts.configuration import Configuration, words_of
@@ -138,7 +139,6 @@ HELPERS = {
     "image": ("parts", "len(parts) == 6 and {*map(len, parts[3:])} == {len(parts[1]) - 2}"),
     "may_be": ("tensor, dtype", 'str(getattr(tensor, "dtype", dtype)).rpartition(".")[2] == dtype'),
 }
-NAME = "_assume"
 SWITCH = "GLUON_LAUNCH_CHECKS"
 _BUILTINS = ("min", "max", "int")
 _OPTIONS, _GRID = "options", "grid"  # of a launch, which are no arguments of the kernel
@@ -243,7 +243,7 @@ class Checks:
     """
 
     asked: tuple[Asked, ...]
-    name: str = NAME
+    name: str = CHECKS
     width: int = LINE_LENGTH
     returns: bool = False
     options: tuple[tuple[str, Any], ...] = ()
@@ -386,7 +386,6 @@ def asked_of(contract: RunTimeContract, fn: JITFunction, specs: Iterable[LaunchS
 
 __all__ = [
     "HELPERS",
-    "NAME",
     "SWITCH",
     "Asked",
     "AskedOfSome",

@@ -35,6 +35,7 @@ from gluonize.output.merging.helper import Helper, place_of
 from gluonize.output.merging.helper_pool import HelperPool
 from gluonize.output.merging.kernel_family import Family, KernelVersion, families_of
 from gluonize.output.programs.runs import persistent_run, stream_k_run
+from gluonize.read.files.generated_names import checked_name
 from gluonize.read.files.modules import ParsedFile
 from gluonize.read.kernels.load import LoadedKernel
 from gluonize.read.names.file_names import file_names
@@ -442,10 +443,6 @@ class _Rewriting:
 
 
 _UNKNOWN = object()
-
-
-def checked_name(kernel: str) -> str:
-    return f"_checked_{kernel.lstrip('_')}"
 
 
 def _under_gluon(decorators: Sequence[cst.Decorator], number: int, hook: str) -> list[cst.Decorator]:

@@ -15,12 +15,13 @@ from gluonize.gluon.function import BLANK, JIT, Block, definitions, formatted, w
 from gluonize.gluon.imports import in_order
 from gluonize.gluon.origins import Printed
 from gluonize.numbered import numbered
-from gluonize.output.contracts.launch_checks import NAME, SWITCH, Asked, Checks, asked_of
+from gluonize.output.contracts.launch_checks import SWITCH, Asked, Checks, asked_of
 from gluonize.output.file.author import apart
 from gluonize.output.file.import_aliases import aliases
 from gluonize.output.merging.helper_pool import HelperPool
 from gluonize.output.merging.kernel_family import Family, KernelVersion, families_of
 from gluonize.output.programs.runs import persistent_run, stream_k_run
+from gluonize.read.files.generated_names import CHECKS
 from gluonize.read.files.style import DEFAULT_LINE_LENGTH
 from gluonize.read.names.file_names import FileNames
 from gluonize.read.spec.launch import LaunchSpec
@@ -95,7 +96,7 @@ def asked_by(family: Family) -> Asked:
 def checks_of(asked: Sequence[Asked], taken: Collection[str], facts: SourceFacts, returns: bool = False) -> Checks:
     """The launch checks of a file. taken: names that it has already; returns: whether what installs them is a decorator of some kernel."""
     fusion = ((FP_FUSION, facts.fuses),)
-    return Checks(tuple(asked), numbered(NAME, taken.__contains__), facts.line_length, returns, fusion)
+    return Checks(tuple(asked), numbered(CHECKS, taken.__contains__), facts.line_length, returns, fusion)
 
 
 def _laid_out(header: str, prelude: Prelude, blocks: Sequence[Block], triton: str) -> cst.Module:

@@ -112,7 +112,7 @@ class _Open:
 def _opened(helper: Helper, hole: str) -> _Open:
     """hole: the beginning of what holes are called, as nothing else is."""
     function = helper.function
-    known = _closed(function)
+    known = merge.closed(function.constants)
     written: list[cst.BaseExpression] = []
     layouts: list[cst.BaseExpression] = []
 
@@ -120,7 +120,7 @@ def _opened(helper: Helper, hole: str) -> _Open:
         if not (isinstance(n, cst.Name) and n.value in known) and not layout_made(n):
             return None
         written.append(n)
-        layouts.append(_filled(n, known))
+        layouts.append(merge.filled(n, known))
         return cst.Name(f"{hole}{len(written)}")
 
     body = [mapped(s, change) for s in function.body]
@@ -221,18 +221,6 @@ def _in_lines(function: GluonFunction) -> GluonFunction:
 _COMMA = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
 
 
-def _closed(function: GluonFunction) -> dict[str, cst.BaseExpression]:
-    """The layouts of a function that have names, made of no names."""
-    values: dict[str, cst.BaseExpression] = {}
-    for s in function.constants:
-        values[merge.name_of(s)] = _filled(s.body[0].value, values)
-    return values
-
-
-def _filled(value: cst.BaseExpression, known: Mapping[str, cst.BaseExpression]) -> cst.BaseExpression:
-    return mapped(value, lambda n: known.get(n.value) if isinstance(n, cst.Name) else None)
-
-
 @dataclass
 class _Callers:
     """Who calls helpers, with the layouts that these want. definitions: of layouts in helpers, by what they are made of no names."""
@@ -241,13 +229,13 @@ class _Callers:
     definitions: dict[str, Statement] = field(default_factory=dict)
 
     def know(self, function: GluonFunction) -> None:
-        closed = _closed(function)
+        closed = merge.closed(function.constants)
         for s in function.constants:
             self.definitions.setdefault(code(closed[merge.name_of(s)]), s)
 
     def calling(self, function: GluonFunction) -> GluonFunction:
         """A function whose calls give layouts: its own, or such as it has from now on."""
-        own = {code(value): name for name, value in _closed(function).items()}
+        own = {code(value): name for name, value in merge.closed(function.constants).items()}
         taken = {*function.bound, *function.variables}
         added: list[Statement] = []
 

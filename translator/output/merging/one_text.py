@@ -9,6 +9,7 @@ Triton leaves out the branches that a launch does not take, so that each launch 
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -95,13 +96,7 @@ def _in_names_of(known: GluonFunction, function: GluonFunction) -> GluonFunction
 
 def _values(function: GluonFunction) -> dict[str, str]:
     """The text of what each name is that is assigned once, of layouts without the names of others."""
-    found: dict[str, list[str]] = {}
-    layouts: dict[str, cst.BaseExpression] = {}
-    for s in function.constants:
-        small = s.body[0]
-        value = mapped(small.value, lambda n: layouts.get(n.value) if isinstance(n, cst.Name) else None)
-        layouts[small.target.value] = value
-        found.setdefault(small.target.value, []).append(code(value))
+    found = {name: [code(value)] for name, value in merge.closed(function.constants).items()}
     for s in function.body:
         for line in lines(s):
             for name in stores(line):
@@ -360,7 +355,8 @@ def _columns(blocks: _Block) -> list[_Column]:
 def _aligned(columns: Sequence[_Column], number: int, block: Sequence[Statement]) -> list[_Column]:
     """Columns with the statements of one more block: as many as possible where the same stands, then where something like it stands."""
     scores = [[0] * (len(block) + 1) for _ in range(len(columns) + 1)]
-    likeness = [[max(_likeness(known, s) for known in column.values()) for s in block] for column in columns]
+    distinct = [{_text(s): s for s in column.values()}.values() for column in columns]
+    likeness = [[max(_likeness(known, s) for known in own) for s in block] for own in distinct]
     for i, j in itertools.product(range(len(columns) - 1, -1, -1), range(len(block) - 1, -1, -1)):
         together = likeness[i][j] + scores[i + 1][j + 1] if likeness[i][j] else 0
         scores[i][j] = max(together, scores[i + 1][j], scores[i][j + 1])
@@ -402,6 +398,10 @@ def _same_header(s: cst.CSTNode, t: cst.CSTNode) -> bool:
     return all(same(getattr(s, name, None), getattr(t, name, None)) for name in ("test", "target", "iter"))
 
 
+_text = functools.lru_cache(maxsize=4096)(code)  # a node is itself
+
+
+@functools.lru_cache(maxsize=4096)
 def _about(s: cst.SimpleStatementLine) -> str:
     """What a statement assigns, or calls."""
     small = s.body[0]

@@ -39,11 +39,8 @@ def select_launches(path: str, source: str, kernels: tuple[str, ...], refused: b
     has = sorted({f"{spec.kernel} of {spec.source}" if spec.source else spec.kernel for spec in every})
     help = did_you_mean(next((n for n in kernels if all(s.kernel != n for s in every)), ""), (s.kernel for s in every))
     why = f"it has launches for {', '.join(has)}"
-    help = (
-        help
-        or "record them with gluonize capture, or have translate guess them, and write them with --write-launches FILE"
-    )
-    raise TranslationError(Diagnostic("spec-missing", message, path, why=why, help=help))
+    how = "record them with gluonize capture, or have translate guess them, and write them with --write-launches FILE"
+    raise TranslationError(Diagnostic("spec-missing", message, path, why=why, help=help or how))
 
 
 def _has_none_of(source: str, launches: tuple[LaunchSpec, ...]) -> bool:

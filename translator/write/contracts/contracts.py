@@ -127,28 +127,24 @@ def negated(condition: str) -> str:
 
 def is_untranslated(node: cst.CSTNode) -> bool:
     """Whether the statement or expression is what `untranslated` wrote."""
-    if isinstance(node, cst.SimpleStatementLine):
-        node = node.body[0]
-    call = node.value if isinstance(node, cst.Expr) else node
-    if not isinstance(call, cst.Call) or dotted(call.func) != "gl.static_assert" or len(call.args) != 2:
-        return False
-    return _UNTRANSLATED in _text(call.args[1].value)
+    return _UNTRANSLATED in _refusal(node)
 
 
 def is_idle_loop(node: cst.CSTNode) -> bool:
     """Whether the statement is what `idle_loop` wrote."""
-    call = (
-        node.body[0].value if isinstance(node, cst.SimpleStatementLine) and isinstance(node.body[0], cst.Expr) else None
-    )
+    return _IDLE in _refusal(node)
+
+
+def _refusal(node: cst.CSTNode) -> str:
+    """What a `gl.static_assert` says, a statement or an expression; "" of anything else."""
+    if isinstance(node, cst.SimpleStatementLine):
+        node = node.body[0]
+    call = node.value if isinstance(node, cst.Expr) else node
     if not isinstance(call, cst.Call) or dotted(call.func) != "gl.static_assert" or len(call.args) != 2:
-        return False
-    return _IDLE in _text(call.args[1].value)
-
-
-def _text(node: cst.BaseExpression) -> str:
-    """The text of a string literal, or of several side by side; "" of anything else."""
-    found = node.evaluated_value if isinstance(node, cst.SimpleString | cst.ConcatenatedString) else None
-    return found if isinstance(found, str) else ""
+        return ""
+    message = call.args[1].value
+    said = message.evaluated_value if isinstance(message, cst.SimpleString | cst.ConcatenatedString) else None
+    return said if isinstance(said, str) else ""
 
 
 def quoted(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import libcst as cst
 
@@ -73,6 +73,19 @@ def name_of(layout: Statement) -> str:
 def value_of(layout: Statement) -> str:
     """The text of what a layout constant is."""
     return code(constant(layout).value)  # type: ignore[union-attr, arg-type]
+
+
+def closed(layouts: Iterable[Statement]) -> dict[str, cst.BaseExpression]:
+    """What layout constants are, by name, made of no names."""
+    values: dict[str, cst.BaseExpression] = {}
+    for s in layouts:
+        values[name_of(s)] = filled(constant(s).value, values)  # type: ignore[union-attr]
+    return values
+
+
+def filled(value: cst.BaseExpression, known: Mapping[str, cst.BaseExpression]) -> cst.BaseExpression:
+    """An expression with what names are in their place."""
+    return mapped(value, lambda n: known.get(n.value) if isinstance(n, cst.Name) else None)
 
 
 def _without_gap(s: Statement) -> Statement:

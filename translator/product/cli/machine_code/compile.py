@@ -9,7 +9,16 @@ from gluonize.judge.lower.children.worker import WorkerPool, job_count
 from gluonize.judge.lower.compile import Lowered
 from gluonize.judge.lower.metrics import KernelMetrics
 from gluonize.product.cli.console import Verbosity, rich_console
-from gluonize.product.cli.machine_code.jobs import MORE, CompileOptions, fail, finish, read_inputs, start_jobs
+from gluonize.product.cli.machine_code.jobs import (
+    MORE,
+    CompileOptions,
+    fail,
+    finish,
+    in_full,
+    is_shown,
+    read_inputs,
+    start_jobs,
+)
 from gluonize.product.project.output.file import launch_stems, make_folder, write_bytes, write_whole
 
 
@@ -19,8 +28,8 @@ def run_compile(file: str, emit: str | None, options: CompileOptions, verbosity:
     if emit:
         make_folder(emit)
     stems = launch_stems(spec.id for spec in inputs.launches)
-    shown = not verbosity.quiet and options.json != "-"
-    in_full = verbosity.verbose or len(inputs.launches) * len(inputs.targets) == 1
+    shown = is_shown(options, verbosity)
+    whole = in_full(verbosity, inputs.launches, inputs.targets)
     results, compiled = [], []
     with WorkerPool(job_count(options.jobs), timeout=options.timeout) as pool:
         for job in start_jobs(pool, inputs, options, keep_stages=bool(emit)):
@@ -33,14 +42,14 @@ def run_compile(file: str, emit: str | None, options: CompileOptions, verbosity:
                 if emit:
                     entry["files"] = _emit(lowered, os.path.join(emit, f"{stems[job.spec.id]}_{job.target}"))
                 compiled.append((job.spec.id, job.target, lowered.metrics))
-                if shown and in_full:
+                if shown and whole:
                     _show(lowered, entry.get("files", {}), verbosity)
             except TranslationError as error:
                 problems = error.diagnostics
             if problems:
                 fail(entry, problems)
             results.append(entry)
-    if compiled and shown and not in_full:
+    if compiled and shown and not whole:
         _show_all(compiled, emit, verbosity)
     return finish(options, results, failed=any(entry["status"] == "failed" for entry in results))
 

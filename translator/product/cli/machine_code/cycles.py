@@ -11,7 +11,7 @@ from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.judge.lower.amdgcn import metadata_number
 from gluonize.judge.lower.children.worker import WorkerPool, job_count
 from gluonize.product.cli.console import Verbosity, rich_console
-from gluonize.product.cli.machine_code.jobs import LOWER_AND_WALK, MORE, CompileOptions, fail, finish
+from gluonize.product.cli.machine_code.jobs import LOWER_AND_WALK, MORE, CompileOptions, fail, finish, in_full, is_shown
 from gluonize.product.cli.review.inputs import one_target
 from gluonize.product.project.files.planned import from_provenance
 from gluonize.product.project.output.overwrite import check_json
@@ -53,8 +53,8 @@ def run_cycles(
         check_source(name)
     launches = select_launches(options.launches, files[0], options.kernels)
     results = []
-    shown = not verbosity.quiet and options.json != "-"
-    in_full = verbosity.verbose or len(launches) * len(targets) == 1
+    shown = is_shown(options, verbosity)
+    whole = in_full(verbosity, launches, targets)
     with WorkerPool(job_count(options.jobs), timeout=options.timeout) as pool:
         jobs = [
             (spec, row.name, [_submit(pool, name, spec, row.name, files[0], options) for name in files])
@@ -70,11 +70,11 @@ def run_cycles(
             entry["triton_cycles"] = theirs.as_json() if theirs else None
             if ours and shown:
                 console = rich_console(verbosity)
-                (show if in_full else show_loops)(f"{spec.id} on {target}", ours, theirs, console, verbosity.verbose)
+                (show if whole else show_loops)(f"{spec.id} on {target}", ours, theirs, console, verbosity.verbose)
             if problems:
                 fail(entry, problems)
             results.append(entry)
-    if shown and not in_full:
+    if shown and not whole:
         rich_console(verbosity).print(MORE)
     return finish(options, results, failed=any(entry["status"] == "failed" for entry in results))
 

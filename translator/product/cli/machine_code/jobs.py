@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import Any
 
 from gluonize.diagnostics import Diagnostic
 from gluonize.product.cli import exit_status
-from gluonize.product.cli.console import print_diagnostics
+from gluonize.product.cli.console import Verbosity, print_diagnostics
 from gluonize.product.cli.results import write_json
 from gluonize.product.project.cache.kept_jobs import Pool
 from gluonize.product.project.output.overwrite import check_json
@@ -100,6 +102,16 @@ def fail(entry: dict, problems: tuple[Diagnostic, ...]) -> None:
 
 
 MORE = "each in full: -v, or one kernel with -k"  # below tables of several launches
+
+
+def is_shown(options: CompileOptions, verbosity: Verbosity) -> bool:
+    """Whether results are printed for people."""
+    return not verbosity.quiet and options.json != "-"
+
+
+def in_full(verbosity: Verbosity, launches: Sequence[LaunchSpec], targets: Sequence[Any]) -> bool:
+    """Whether each launch is printed in full, and not as a line of a table."""
+    return verbosity.verbose or len(launches) * len(targets) == 1
 
 
 def finish(options: CompileOptions, results: list[dict], failed: bool) -> int:

@@ -14,6 +14,8 @@ from gluonize.product.cli.machine_code.jobs import (
     CompileOptions,
     fail,
     finish,
+    in_full,
+    is_shown,
     read_inputs,
     start_jobs,
 )
@@ -27,8 +29,8 @@ def run_parity(
     predicted to take more than `gate` times the clocks of Triton's."""
     inputs = read_inputs(options, source, out)
     console = rich_console(verbosity)
-    shown = not verbosity.quiet and options.json != "-"
-    in_full = verbosity.verbose or len(inputs.launches) * len(inputs.targets) == 1
+    shown = is_shown(options, verbosity)
+    whole = in_full(verbosity, inputs.launches, inputs.targets)
     results, found, slower = [], [], False
     with open_pool(options.jobs, options.timeout, options.cache, options.cluster) as pool:
         for job in start_jobs(pool, inputs, options, job=LOWER_AND_WALK):
@@ -48,7 +50,7 @@ def run_parity(
                 if shown and clocks is not None:  # first, as it decides
                     style = "yellow" if clocks.above(gate or GATE) else "green" if clocks.ratio <= 1 else None
                     console.print(f"{compared.kernel} on {compared.target}: {clocks.line()}", style=style)
-                if shown and in_full:
+                if shown and whole:
                     _show(compared, gluon, triton, console, clocks, gate)
             if problems:
                 fail(entry, problems)
@@ -57,7 +59,7 @@ def run_parity(
         from gluonize.judge.lower.parity_table import parity_summary
 
         console.print(parity_summary(found))
-        if not in_full:
+        if not whole:
             console.print(MORE)
     regressed = check and any(compared.regressions() for compared in found)
     return finish(options, results, failed=regressed or slower or any(entry["status"] == "failed" for entry in results))

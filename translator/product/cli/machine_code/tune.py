@@ -27,10 +27,8 @@ from gluonize.search.choose import Tried, best, figures_of, mean_costs, try_cand
 from gluonize.search.planning import planned
 
 UNIT = "clk"
-_ROWS, _ROWS_EACH = (
-    12,
-    2,
-)  # of candidates that are shown of one launch, and of each where there are several, beside the one that is chosen
+# Candidates that are shown of one launch, and of each where there are several, beside the one that is chosen.
+_ROWS, _ROWS_EACH = 12, 2
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,14 @@ in `_checked_kernel(...)` where a decorator does it."""
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 
+from gluonize.read.files.generated_names import CHECKS, checked_name
 from gluonize.read.files.modules import parse_file
 from gluonize.read.kernels.load import LoadedKernel
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.triton_api.differences import FP_FUSION
-
-_FUNCTION, _DECORATOR = "_assume", "_checked_"
 
 
 def as_pinned(loaded: LoadedKernel, spec: LaunchSpec) -> LaunchSpec:
@@ -20,14 +20,12 @@ def as_pinned(loaded: LoadedKernel, spec: LaunchSpec) -> LaunchSpec:
         return spec
     name = loaded.qualname.rpartition(".")[2]
     tree = parse_file(loaded.path).tree
-    decorators = (
-        n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == _DECORATOR + name.lstrip("_")
-    )
+    decorators = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == checked_name(name))
     inside = {id(n) for decorator in decorators for n in ast.walk(decorator)}
     for node in ast.walk(tree):
-        if not (isinstance(node, ast.Call) and node.args and ast.unparse(node.func).startswith(_FUNCTION)):
+        if not (isinstance(node, ast.Call) and node.args and ast.unparse(node.func).startswith(CHECKS)):
             continue
-        if id(node) in inside or ast.unparse(node.args[0]).removesuffix(".fn").removesuffix(".fn") == name:
+        if id(node) in inside or re.fullmatch(rf"{name}(\.fn)*", ast.unparse(node.args[0])):
             constants = {k.arg: k.value.value for k in node.keywords if isinstance(k.value, ast.Constant)}
             if FP_FUSION in constants:
                 return replace(spec, options={FP_FUSION: constants[FP_FUSION]} | spec.options)

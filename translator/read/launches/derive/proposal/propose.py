@@ -166,9 +166,8 @@ class Proposer:
                 return constant_by_use(name, self.evidence)
             if param.is_constexpr:
                 why, confidence = f"made-up size: {why}", "name"
-                value = (
-                    1 if value == 0 and type(value) is int else value
-                )  # a quotient of sizes that were made up each for itself
+                if value == 0 and type(value) is int:
+                    value = 1  # a quotient of sizes that were made up each for itself
             elif value == 1 or isinstance(value, Model) and value.number == 1:
                 return Guess("i32", why=why, confidence=confidence, number=1)
         if isinstance(value, HostName) and value.torch_dtype and param.is_constexpr and not self.is_cast_to(name):
