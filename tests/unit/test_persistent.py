@@ -29,6 +29,7 @@ from gluonize.judge.verdict import validate_launch
 from gluonize.judge.verdict.pair import SourceRun
 from gluonize.judge.verdict.run import validate_job
 from gluonize.judge.verdict.tile_loops import badly_shared
+from gluonize.output.merging import one_text
 from gluonize.read.spec.launch import LaunchSpec, read_launches
 from gluonize.request import TranslateRequest
 from gluonize.rules.targets import TARGETS
@@ -263,15 +264,17 @@ def test_every_configuration_goes_from_tile_to_tile(tmp_path: Path):
 
 @pytest.mark.slow
 @pytest.mark.compile
-def test_configurations_with_texts_of_their_own_are_given_the_tile(tmp_path: Path):
-    """The function of one tile picks the kernel of the configuration, which returns at its end alone too."""
+@pytest.mark.parametrize("texts", [1, 2])
+def test_configurations_are_given_the_tile(texts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Of one text, and where each has its own: then the function of one tile picks it. They return at their end alone too."""
+    monkeypatch.setattr(one_text, "_WORTH", one_text._WORTH if texts == 1 else 0)
     text = (MATMUL / "kernel.py").read_text().replace("    num_pid_m", "    if pid == 5: return\n    num_pid_m", 1)
     wide = read_launches(str(MATMUL / "launches.json"))[0]
     sizes = {"BLOCK_M": 16, "BLOCK_N": 16, "BLOCK_K": 16}
     small = replace(wide, id="small", constexprs=wide.constexprs | sizes, values=wide.values | sizes, grid=(17 * 13,))
     small = replace(small, options={"num_warps": 1, "num_stages": 1})
     made = translate(tmp_path, text, wide, small, target="gfx950", **chosen(PERSISTENT, wide.kernel))
-    assert made.text.count("\n    tile, tiles, a_ptr, b_ptr, c_ptr,\n") == 3 and "elif BLOCK_M == 16" in made.text
+    assert made.text.count("\n    tile, tiles, a_ptr, b_ptr, c_ptr,\n") == 2 * texts - 1
     for spec in (wide, small):
         assert judged(tmp_path, made.text, spec)["status"] == "validated"
         lowered = lower_file(str(tmp_path / "changed.py"), spec, "gfx950", keep_stages=True)

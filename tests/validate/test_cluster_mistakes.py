@@ -172,38 +172,39 @@ MATMUL = {
         "cdna5.buffer_load(c_ptr",
     ),
 }  # fmt: skip
-# Of the second function, without a mask: copies of the first loop, of the second one.
-FIRST_LOOP, SECOND_LOOP = 10, 14
+# Copies before those of the first loop, and of the second one where no key is hidden.
+FIRST_LOOP, SECOND_LOOP = 2, 9
+LEFT_UNLESS_CAUSAL = r"    if not CAUSAL:\n        # Nothing that another workgroup copies.*\n" + SYNC
 ATTENTION = {
-    "no barrier before the first copies": Mistake(START, "", "cluster-start", COPY, FIRST_LOOP - 2, at=2),
-    "no barrier in one loop of two": Mistake(IN_LOOP, "", "cluster-overwrite", COPY, FIRST_LOOP, at=2),
-    "no barrier between two loops": Mistake(START, "", "cluster-overwrite", COPY, SECOND_LOOP - 2, at=3),
-    "no barrier behind the loops": Mistake(LEFT, "", "cluster-exit", COPY, SECOND_LOOP),
+    "no barrier before the first copies": Mistake(START, "", "cluster-start", COPY, FIRST_LOOP - 2),
+    "no barrier in one loop of two": Mistake(IN_LOOP, "", "cluster-overwrite", COPY, FIRST_LOOP),
+    "no barrier between two loops": Mistake(START, "", "cluster-overwrite", COPY, SECOND_LOOP - 3, at=1),
+    "no barrier behind the loops": Mistake(LEFT_UNLESS_CAUSAL, "", "cluster-exit", COPY, SECOND_LOOP),
     "the mask of the copies of keys lacks peers": Mistake(
-        r"(k_shared.*\[1, 0\], )\[\[.*?\]\]\)", r"\1ROWS_ALONE)", "cluster-peer", ".permute([1, 0]).load(k_operand)", 2, at=1
+        r"(k_shared.*\[1, 0\], )\[\[.*?\]\]\)", r"\1ROWS_ALONE)", "cluster-peer", ".permute([1, 0]).load(k_operand)"
     ),
     "the mask of the copies of values lacks peers": Mistake(
-        r"(v_shared.*\[1, 0\], )\[\[.*?\]\]\)", r"\1ROWS_ALONE)", "cluster-peer", "v_smem.index(slot).load(", 2, at=1
+        r"(v_shared.*\[1, 0\], )\[\[.*?\]\]\)", r"\1ROWS_ALONE)", "cluster-peer", "v_smem.index(slot).load("
     ),
     "scores are shared by columns and reduced by rows": Mistake(
-        r"(wmma(?:_2)?: .*\n.*cga_layout=)\[\[.*?\]\]\n", r"\1COLUMNS\n", "cluster-peer", "q_2 = ", 1, at=-1
+        r"(wmma(?:_2)?: .*\n.*cga_layout=)\[\[.*?\]\]\n", r"\1COLUMNS\n", "cluster-peer", "q_dot = "
     ),
     "rows of the result go to another workgroup": Mistake(
-        r"(l_store: .*cga_layout=)\[\[.*?\]\]\)", r"\1VECTOR_WHOLE)", "cluster-peer", "l_store), L", 1, at=1
+        r"(l_store: .*cga_layout=)\[\[.*?\]\]\)", r"\1VECTOR_WHOLE)", "cluster-peer", "l_store), L"
     ),
     "the phase of the ring of another loop": Mistake(
-        r"slot = tile % NUM_BUFFERS", "slot = (tile + 1) % NUM_BUFFERS", "lds-uninitialised", "k = k_smem.index(slot)", 3, at=1
+        r"slot = tile % NUM_BUFFERS", "slot = (tile + 1) % NUM_BUFFERS", "lds-uninitialised", "k = k_smem.index(slot)", 1
     ),
     "a wait that leaves too many copies under way": Mistake(
-        LANDED, "        tdm.async_wait((NUM_BUFFERS - 1) * 2)\n", "lds-in-flight", "k = k_smem.index(slot)", 2, at=2
+        LANDED, "        tdm.async_wait((NUM_BUFFERS - 1) * 2)\n", "lds-in-flight", "k = k_smem.index(slot)"
     ),
     "a workgroup that leaves before the second loop": Mistake(
-        r"    tile = 0\n", "    if N_CTX > 0:\n        return\n    tile = 0\n", "lds-load-unwaited", COPY, SECOND_LOOP - 2, at=1
+        r"    tile = 0\n", "    if N_CTX > 0:\n        return\n    tile = 0\n", "lds-load-unwaited", COPY, SECOND_LOOP - 3
     ),
 }  # fmt: skip
 SOFTMAX = {
     "a reduction of what workgroups share": Mistake(
-        r"(BlockedLayout\(\[4\].*cga_layout=)\[\[.*?\]\]\)", r"\1VECTOR)", "cluster-peer", "gl.max(row, axis=0)"
+        r"(\[8\], \[32\], .*cga_layout=)\[\[.*?\]\]\n", r"\1VECTOR\n", "cluster-peer", "gl.max(row, axis=0)"
     ),
     "a vector that is converted to what a workgroup has not": Mistake(
         r"softmax_output = numerator", r"softmax_output = gl.convert_layout(gl.convert_layout(numerator, PARTS), layout)",
