@@ -21,7 +21,8 @@ from gluonize.general.bounds import bounds_between
 from gluonize.general.general_kernels import general_layouts
 from gluonize.general.launches.trials import with_sizes
 from gluonize.general.layout_roles import without_twin
-from gluonize.general.rules import search, texts
+from gluonize.decide.layouts import rule_texts as texts
+from gluonize.general.rules import search
 from gluonize.general.rules.layouts import ByRule, Numbers, OperandOfInstruction
 from gluonize.general.rules.search import Before, Fitting, Sample, fitted_layouts
 from gluonize.general.rules.tiles import spread_tiles

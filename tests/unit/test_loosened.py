@@ -15,7 +15,7 @@ from gluonize.decide.readback.traced_launch import TracedLaunch
 from gluonize.general.converted_texts import in_words_of
 from gluonize.general.launches.trials import with_sizes
 from gluonize.general.layout_roles import classes, loosened, roles, same_through_lds, stored_as_loaded, told_apart
-from gluonize.general.rules.texts import chained_cores, second_cores
+from gluonize.decide.layouts.rule_texts import chained_cores, second_cores
 from gluonize.gluon.function import parsed
 from gluonize.read.spec.launch import read_launches
 from gluonize.request import TranslateRequest

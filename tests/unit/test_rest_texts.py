@@ -18,7 +18,7 @@ from gluonize.general.launches.wanted import Rest
 from gluonize.general.layout_roles import classes, loosened, roles, told_apart
 from gluonize.general.rules.sampled import SampledLayouts
 from gluonize.general.rules.search import Fitting, Sample, fitted_layouts
-from gluonize.general.rules.texts import spread, spread_pairs
+from gluonize.decide.layouts.rule_texts import spread, spread_pairs
 from gluonize.judge.verdict import validate_launch
 from gluonize.trace.model.layouts import Blocked, DotOperand, Mfma
 from gluonize.trace.passes.anchors import Anchors, PlacedOp, TensorType

@@ -15,7 +15,7 @@ from gluonize.general.box import Region
 from gluonize.general.general_kernels import GeneralLayouts
 from gluonize.general.launches.ring_depth import RingDepth
 from gluonize.general.rules.layouts import GeneralLayout
-from gluonize.general.rules.texts import RuleText
+from gluonize.decide.layouts.rule_texts import RuleText
 from gluonize.numbered import numbered
 from gluonize.write.function.layout_constants import with_constants
 from gluonize.write.state.emitted import EmittedKernel

@@ -10,6 +10,7 @@ def kernel(x_ptr, N: gl.constexpr):                              header, with th
 from __future__ import annotations
 
 import functools
+import re
 import textwrap
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ import libcst as cst
 from gluonize.diagnostics import InternalError
 from gluonize.gluon.author_names import told_apart
 from gluonize.gluon.walk import dotted, inside, mapped, stores, walk
+from gluonize.rules.gluon import GIVE_LAYOUTS
 
 LINE_LENGTH = 120
 INDENT = "    "
@@ -327,4 +329,10 @@ def layout_made(call: cst.CSTNode) -> str:
 def is_layout(statement: cst.CSTNode) -> bool:
     """Whether a statement gives a layout a name."""
     found = constant(statement)
-    return found is not None and bool(layout_made(found.value))
+    return found is not None and bool(layout_made(found.value) or gives_layout(found.value))
+
+
+def gives_layout(call: cst.CSTNode) -> bool:
+    """Whether a function that a rule of Triton's passes is written as gives a layout."""
+    name = dotted(call.func).rpartition(".")[2] if isinstance(call, cst.Call) else ""
+    return re.sub(r"_\d+$", "", name) in GIVE_LAYOUTS

@@ -39,16 +39,29 @@ class Variant:
     tag: str
 
 
+@dataclass(frozen=True)
+class Tile:
+    """What has a layout. shape: its dimensions, and their texts; dtype: the element type, by Gluon's name and by its text in the function, ""
+    where neither is known."""
+
+    shape: tuple[int, ...]
+    dimensions: tuple[str, ...]
+    dtype: tuple[str, str] = ("", "")
+
+
 @dataclass
 class LayoutNames:
-    """Placeholders and role suggestions of one function. holes: what each placeholder stands for."""
+    """Placeholders and role suggestions of one function. holes: what each placeholder stands for; tiles: the first tile of each layout for
+    which one is told."""
 
     order: list[Layout] = field(default_factory=list)
     roles: dict[Layout, list[tuple[int, int, str]]] = field(default_factory=dict)
     holes: dict[str, Layout | Variant] = field(default_factory=dict)
+    tiles: dict[Layout, Tile] = field(default_factory=dict)
 
     def copy(self) -> LayoutNames:
-        return LayoutNames(list(self.order), {k: list(v) for k, v in self.roles.items()}, dict(self.holes))
+        roles = {k: list(v) for k, v in self.roles.items()}
+        return LayoutNames(list(self.order), roles, dict(self.holes), dict(self.tiles))
 
     def spell(self, layout: Layout) -> str:
         """The expression for `layout` with its named part as a placeholder."""
@@ -87,6 +100,8 @@ class LayoutNames:
             new = instead.get(layout, layout)
             known = other.roles.setdefault(new, [])
             known += [role for role in self.roles.get(layout, []) if role not in known]
+            if layout in self.tiles:
+                other.tiles.setdefault(new, self.tiles[layout])
             return new
 
         holes = {name: self.holes[name] for name in used if name in self.holes}

@@ -1,4 +1,4 @@
-"""Layouts of every launch that are given by calls of functions (`gluonize.general.rules.texts`)."""
+"""Layouts of every launch that are given by calls of functions (`gluonize.decide.layouts.rule_texts`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gluonize.decide.layouts.constructors import Called, constructor
 from gluonize.decide.layouts.formulas import MIN, Formula, Sizes, no_more_than
 from gluonize.decide.layouts.gluon_values import as_gluon, linear, of_gluon
 from gluonize.decide.layouts.parametric import Entry
-from gluonize.general.rules.texts import RuleText
+from gluonize.decide.layouts.rule_texts import RuleText
 from gluonize.trace.model.layouts import DotOperand, Layout, Mfma
 from gluonize.trace.model.shared_layouts import Swizzled
 from gluonize.triton_api.gluon_language import gl

@@ -26,7 +26,7 @@ from gluonize.general.rules.layouts import (
     Plain,
     SwizzledFor,
 )
-from gluonize.general.rules.texts import (
+from gluonize.decide.layouts.rule_texts import (
     PADDED_OPERAND,
     PADDED_ROWS,
     SWIZZLED_OPERAND,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from gluonize.decide.layouts.formulas import Formula, Product
 from gluonize.general.rules.fitting import Fitting, Found, sized
 from gluonize.general.rules.layouts import ByBases, ByRule, GeneralLayout, Numbers, Other, Plain
-from gluonize.general.rules.texts import ROTATED, TRANSPOSED, WIDE_STORE, spread, spread_pairs, spread_rows
+from gluonize.decide.layouts.rule_texts import ROTATED, TRANSPOSED, WIDE_STORE, spread, spread_pairs, spread_rows
 from gluonize.trace.model.layouts import Blocked, Linear, Mfma
 from gluonize.trace.model.shared_layouts import SharedLinear, Swizzled
 

@@ -41,9 +41,9 @@ class Producer:
         writing, facts = self.writing, self.writing.facts
         staged = ring.load.staged
         writing.names.suggest(staged.shared, f"{ring.load.name}_shared", 1, ring.load.line)
-        shape = [self.loop.buffers, *shapes.texts(facts, writing.emit, writing.rebound, ring.load.call, staged.shape)]
+        tile = shapes.texts(facts, writing.emit, writing.rebound, ring.load.call, staged.shape)
         element = facts.tensor(ring.load.call).dtype
-        dtype = f"gl.{products.DTYPE.get(element, element)}"
+        own_type = dtype = f"gl.{products.DTYPE.get(element, element)}"
         pointer = callees.bound(facts, ring.fetch).get("pointer")
         if (
             pointer is not None
@@ -52,7 +52,9 @@ class Producer:
         ):
             # Element types that differ between launches then make no difference to the text.
             dtype = f"{spelled_apart(access.root)}.dtype.element_ty"
-        made = call("gl.allocate_shared_memory", dtype, listed(*shape), writing.names.spell(staged.shared))
+        shapes.tell(writing.names, staged.shared, staged.shape, tile, (own_type, dtype))
+        shape = listed(self.loop.buffers, *tile)
+        made = call("gl.allocate_shared_memory", dtype, shape, writing.names.spell(staged.shared))
         return code_of(f"{ring.smem} = ", made)
 
     def fetch(self, ring: Ring, slot: str, tile: Node, condition: Written | None, indent: str = "") -> Node:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import libcst as cst
 
 from gluonize.facts.function import FunctionFacts
+from gluonize.facts.kernel import words_of
 from gluonize.facts.syntax import target_of
 from gluonize.facts.variables.definitions import definition_node
 from gluonize.gluon.function import GluonFunction
@@ -20,9 +22,10 @@ from gluonize.loops.specialized.partitions import take_apart
 from gluonize.loops.specialized.split import CannotSplit, PartitionFunction, Split
 from gluonize.numbered import numbered
 from gluonize.write.function.layout_constants import with_constants
+from gluonize.write.function.rule_layouts import RuleLayouts
 from gluonize.write.function.written import WrittenFunction
 from gluonize.write.state.emitted import EmittedFunction, EmittedKernel, FewestBuffers, LaidOut
-from gluonize.write.state.unit import Record, Unit, helper_hole
+from gluonize.write.state.unit import Record, Synthesized, Unit, helper_hole
 from gluonize.write.state.writing import StateOf
 
 
@@ -51,7 +54,7 @@ def assemble(unit: Unit, kernel: WrittenFunction) -> EmittedKernel:
 
     for index in reached:  # callees before callers
         helper = unit.helper_versions[index]
-        final = with_constants(laid_out_function(helper, names))
+        final = _with_layouts(helper, laid_out_function(helper, names), record)
         fn = helper.facts.frame.fn
         final, partitions = split_loops(helper, final)
         if (fn, final.text) not in by_text:
@@ -62,7 +65,7 @@ def assemble(unit: Unit, kernel: WrittenFunction) -> EmittedKernel:
             helpers.append(EmittedFunction(final.called(name), fn, bool(fn.noinline)))
         names[helper_hole(index)] = by_text[fn, final.text]
     laid_out = laid_out_function(kernel, names)
-    function, partitions = split_loops(kernel, with_constants(laid_out))
+    function, partitions = split_loops(kernel, _with_layouts(kernel, laid_out, record))
     helpers += partitions
     fn = kernel.facts.frame.fn
     for used in record.globals_needed:
@@ -70,6 +73,28 @@ def assemble(unit: Unit, kernel: WrittenFunction) -> EmittedKernel:
             record.globals_needed = {k: v for k, v in record.globals_needed.items() if k != used}
     emitted = EmittedFunction(function, fn, bool(fn.noinline), None if partitions else laid_out)
     return EmittedKernel(emitted, helpers, record, unit.moving)
+
+
+def _with_layouts(written: WrittenFunction, laid_out: LaidOut, record: Record) -> GluonFunction:
+    """The function with its layouts at the top, by the functions that give them where there are such."""
+    facts = written.facts
+    fn, launch = facts.frame.fn, facts.kernel
+    taken = words_of(fn.file_name or "", fn.src)
+    rules = RuleLayouts(
+        laid_out.constants,
+        written.names.tiles,
+        launch.target.warp_size,
+        launch.num_warps,
+        {p.name for p in fn.params},
+        taken,
+    )
+    constants = rules.written()
+    for name, rule in rules.called.items():
+        if rule.module:
+            record.amd(rule.module)
+        else:
+            record.need(Synthesized(rule.name, rule.text).called(name), fn)
+    return with_constants(replace(laid_out, constants=constants))
 
 
 def _said_once(node: cst.FunctionDef) -> cst.FunctionDef:

@@ -19,6 +19,7 @@ from gluonize.write.accesses.addresses import Addressing, is_pointer
 from gluonize.write.accesses.run_time import as_tensor, may_be_fixed
 from gluonize.write.costs import loaded_again, small_load
 from gluonize.write.products import fp8
+from gluonize.write.state import shapes
 from gluonize.write.state.call_text import Called, Texts, with_function
 from gluonize.write.state.relations import Wants, operands_in
 from gluonize.write.state.statements import statement_of
@@ -169,6 +170,8 @@ def emit_store(writing: Writing, addressing: Addressing, call: Called, alone: bo
         more = (keyword("cache_modifier", STREAMED),) if _streams(writing, given) else ()
         return with_function(writing, node, callee, children, more)
     access.rest_on_storage(writing.record)
+    dimensions = shapes.dimensions(facts, writing.emit, writing.rebound, pointer)
+    shapes.tell(writing.names, layout, fact.shape, dimensions)
     module = writing.record.amd(facts.kernel.buffer_module)
     text = writing.operand_in(value, fact, layout) if rows is None else writing.emit(value)
     own = facts.fact(value)

@@ -8,12 +8,15 @@ constants of the function, is a number.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
+from gluonize.decide.layouts.names import LayoutNames, Tile
 from gluonize.facts.callees import bind, callee_of
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.syntax import index_parts, is_constexpr, is_new_axis
 from gluonize.gluon.written import Part, Written, listed
 from gluonize.trace.front.trace import ConstFact, TensorFact
+from gluonize.trace.model.layouts import Layout
 from gluonize.write.state.writing import Emit, Rebound
 
 Names = tuple[ast.expr | None, ...]  # the origin of each dimension
@@ -40,6 +43,16 @@ def texts(
     if names is None or len(names) != len(shape):
         return tuple(map(str, shape))
     return tuple(_text(facts, emit, rebound, name, size) for name, size in zip(names, shape))
+
+
+def tell(
+    names: LayoutNames, layout: Layout, shape: tuple[int, ...], parts: Iterable[Part], dtype: tuple[str, str] = ("", "")
+) -> None:
+    """Say of a layout which tile has it, where its dimensions are plain text. dtype: as in `Tile`."""
+    codes = [(part,) if isinstance(part, str) else part.code for part in parts]
+    dimensions = ["".join(code) for code in codes if all(isinstance(piece, str) for piece in code)]
+    if len(dimensions) == len(shape):
+        names.tiles.setdefault(layout, Tile(shape, tuple(dimensions), dtype))
 
 
 def _text(facts: FunctionFacts, emit: Emit, rebound: Rebound, name: ast.expr | None, size: int) -> Part:

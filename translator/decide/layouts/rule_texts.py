@@ -160,12 +160,26 @@ def direct_copy(shared, shape, dtype, warps):
     return RuleText("direct_copy", text)
 
 
+def copy_in_order(lanes: int) -> RuleText:
+    """A copy to a padded tile of LDS, of a size that is known."""
+    text = f'''@gluon.constexpr_function
+def direct_copy(shared, each, warps):
+    """Of copies straight to LDS: lanes, then warps, go on in the order of `shared`, with `each` elements per lane."""
+    order = shared.offset_bases
+    lane = each.bit_length() - 1
+    warp = lane + {lanes.bit_length() - 1}
+    rest = warp + warps.bit_length() - 1
+    return gl.DistributedLinearLayout(order[:lane] + order[rest:], order[lane:warp], order[warp:rest], [], shared.shape)
+'''
+    return RuleText("direct_copy", text)
+
+
 WIDE_STORE = RuleText(
     "wide_store",
     '''@gluon.constexpr_function
 def wide_store(mma, linear):
-    """`linear`, which is `mma` by its bases, after lanes have exchanged two groups of columns, so that each has eight in a row to store
-    instead of four; `mma` itself where the next columns are those of another warp."""
+    """`mma`, which is `linear` by its bases, after lanes have exchanged columns: each has eight in a row to store, not
+    four. `mma` itself where the next columns are those of another warp."""
     register, lane = list(linear.reg_bases), list(linear.lane_bases)
     other = [0, 8] if [0, 8] in register else [0, 16]
     if other not in register:
@@ -294,6 +308,7 @@ __all__ = [
     "TRANSPOSED",
     "WIDE_STORE",
     "chained_cores",
+    "copy_in_order",
     "direct_copy",
     "matrix_cores",
     "second_cores",
