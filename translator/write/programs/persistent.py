@@ -26,6 +26,7 @@ from gluonize.facts.kernel import KernelFacts
 from gluonize.facts.programs.single_tiles import single_tile
 from gluonize.facts.refusals import refuse
 from gluonize.gluon.function import JIT, Block, GluonFunction, Statement, call_in_block, statements
+from gluonize.gluon.long_lines import with_long_lines_wrapped
 from gluonize.gluon.written import Written
 from gluonize.numbered import numbered
 from gluonize.trace.front.trace import ConstFact
@@ -72,7 +73,7 @@ def for_tiles(function: GluonFunction, tiles: Tiles | None) -> GluonFunction:
     given = function.node.params
     added = [cst.Param(cst.Name(name), comma=_COMMA) for name in (tiles.tile, tiles.count)]
     made = function.with_node(function.node.with_changes(params=given.with_changes(params=[*added, *given.params])))
-    return made.with_statements(made.constants, _without_returns(made.body))
+    return with_long_lines_wrapped(made.with_statements(made.constants, _without_returns(made.body)), function.text)
 
 
 def persistent(function: GluonFunction, tiles: Tiles, taken: set[str]) -> tuple[Block, GluonFunction]:
@@ -103,12 +104,32 @@ def _without_returns(body: Sequence[Statement]) -> list[Statement]:
     for n, s in enumerate(body):
         if not isinstance(s, cst.If) or s.orelse is not None or not (ending := _returning(s.body)):
             continue
+        rest = _without_returns(body[n + 1 :])
+        first = s.body.body[:-1] if isinstance(s.body, cst.IndentedBlock) else ()
+        if not first and rest and (opposite := _negated(s.test)) is not None:  # it does nothing but return
+            said = [*s.leading_lines, *getattr(ending, "leading_lines", ())]
+            return [*body[:n], s.with_changes(test=opposite, body=cst.IndentedBlock(rest), leading_lines=said)]
         passing = ending.with_changes(body=[cst.Pass()])
         kept = [*s.body.body[:-1], passing] if isinstance(s.body, cst.IndentedBlock) else [cst.Pass()]
-        rest = _without_returns(body[n + 1 :])
         other = cst.Else(cst.IndentedBlock(rest)) if rest else None
         return [*body[:n], s.with_changes(body=s.body.with_changes(body=kept), orelse=other)]
     return list(body)
+
+
+_OPPOSITE = {cst.Equal: cst.NotEqual, cst.NotEqual: cst.Equal, cst.Is: cst.IsNot, cst.IsNot: cst.Is}
+
+
+def _negated(test: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The opposite of a comparison, or of what is negated; None of others, which need not be of one bit."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        return test.expression
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) > 1:
+        return None
+    (target,) = test.comparisons
+    if type(target.operator) in _OPPOSITE:
+        return test.with_changes(comparisons=[target.with_changes(operator=_OPPOSITE[type(target.operator)]())])
+    grouped = test if test.lpar else test.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    return cst.UnaryOperation(cst.Not(), grouped)
 
 
 def _returning(block: cst.BaseSuite) -> cst.CSTNode | None:
