@@ -46,6 +46,16 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: runs commands from start to end, or many kernels; `make test-slow`")
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Thousands of tests and all modules stay to the end: no collection of garbage goes through them."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    gc.freeze()  # what is left ends with the process: pytest would go through all of it five times
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """`fixture, compile_target`: each fixture with one target, in turn, or with --all-targets every fixture with each."""
     if "compile_target" not in metafunc.fixturenames:

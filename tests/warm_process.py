@@ -21,6 +21,7 @@ import traceback
 import fixture_set  # (with the rest of this block: imported once, for all scripts)
 import triton.compiler  # noqa: F401
 import triton.experimental.gluon._runtime  # noqa: F401
+from gluonize.judge.lower.children.worker_process import ALLOCATIONS_BETWEEN_COLLECTIONS
 from gluonize.read.spec.launch import read_launches
 from gluonize.request import TranslateRequest
 from gluonize.translation import translate_kernel
@@ -68,6 +69,7 @@ def _warm() -> None:
         translate_kernel(TranslateRequest(str(folder / "kernel.py"), "gfx950", launches=launches))
     gc.collect()
     gc.freeze()  # what is there stays: no script goes through it
+    gc.set_threshold(ALLOCATIONS_BETWEEN_COLLECTIONS)  # as in the workers
 
 
 def main() -> None:

@@ -146,6 +146,20 @@ def test_a_matmul_outside_of_its_region_is_refused_by_name(output):
         compiled(output.parent, output.read_text(), at((256, 256, 128, 4)), "gfx950")
 
 
+@pytest.mark.slow
+@pytest.mark.compile
+def test_a_general_matmul_made_for_fp16_is_right_for_bf16_and_refuses_fp32_by_name(output):
+    def typed(kind: str):
+        spec = at((128, 128, 64, 4))
+        signature = {name: kind if value == "*fp16" else value for name, value in spec.signature.items()}
+        return replace(spec, signature=signature, values={})
+
+    answer = validate_launch(str(KERNEL), str(output), typed("*bf16"), "gfx950")
+    assert answer["status"] == "validated", answer
+    with pytest.raises(TranslationError, match="a_ptr, b_ptr, c_ptr fp16 or a_ptr, b_ptr, c_ptr bf16"):
+        compiled(output.parent, output.read_text(), typed("*fp32"), "gfx950")
+
+
 MMA = [Sample({"M": m, "N": n, "K": 64, "warps": w}, {"mma": Mfma(4, (32, 32, 16), True, over)})
        for m, n, w, over in ((64, 64, 4, (2, 2)), (32, 128, 4, (1, 4)), (128, 32, 4, (4, 1)), (128, 128, 8, (2, 4)))]  # fmt: skip
 

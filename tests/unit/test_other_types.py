@@ -1,4 +1,4 @@
-"""General kernels made from a launch of one element type, for others too."""
+"""General kernels made from a launch of one element type, for others too; a product is in `test_layout_rules.py`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from fixture_set import ROOT
-from translation_of import TARGET, compiled, launch, translate
-from gluonize.diagnostics import TranslationError
+from translation_of import TARGET, launch, translate
 from gluonize.general.launches.trials import Trials
 from gluonize.general.launches.types import launches_of_other_types
 from gluonize.judge.verdict import validate_launch
-from gluonize.read.spec.launch import LaunchSpec, read_launches
-from gluonize.request import TranslateRequest
-from gluonize.translation import translate_kernel
+from gluonize.read.spec.launch import LaunchSpec
 
 SHIFT = """import triton
 import triton.language as tl
@@ -98,22 +94,3 @@ def test_a_type_for_which_nothing_gives_the_layouts_is_none_of_them(tmp_path, mo
     monkeypatch.setattr("gluonize.general.general_kernels.EXTENSIONS", 0)
     result = translate(tmp_path, SHIFT, shift(block=1 << 14), target=TARGET, general=True)
     assert "as well" not in told(result) and "primitive_bitwidth" not in result.text
-
-
-@pytest.mark.slow
-@pytest.mark.compile
-def test_a_product_made_for_fp16_is_right_for_bf16_and_refuses_fp32_by_name(tmp_path, monkeypatch):
-    monkeypatch.setattr("gluonize.general.general_kernels.EXTENSIONS", 0)
-    kernel = str(ROOT / "matmul" / "kernel.py")
-    (spec,) = [s for s in read_launches(str(ROOT / "matmul" / "launches.json")) if s.id == "matmul/fp16"]
-    result = translate_kernel(TranslateRequest(kernel, "gfx950", launches=(spec,), general=True))
-    (tmp_path / "output.py").write_text(result.text)
-
-    def typed(kind: str) -> LaunchSpec:
-        signature = {name: kind if value == "*fp16" else value for name, value in spec.signature.items()}
-        return replace(spec, signature=signature, values={})
-
-    answer = validate_launch(kernel, str(tmp_path / "output.py"), typed("*bf16"), "gfx950")
-    assert answer["status"] == "validated", answer
-    with pytest.raises(TranslationError, match="a_ptr, b_ptr, c_ptr fp16 or a_ptr, b_ptr, c_ptr bf16"):
-        compiled(tmp_path, result.text, typed("*fp32"), "gfx950")

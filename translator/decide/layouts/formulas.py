@@ -7,6 +7,7 @@ times a number. All are powers of two. `fit` finds the simplest such function th
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -108,6 +109,16 @@ def fit(samples: Sequence[tuple[Sizes, int]]) -> Formula | None:
 
     samples: (sizes, entry); all have the same sizes, and all numbers are powers of two.
     """
+    names = tuple(samples[0][0])
+    return _fitted(names, tuple((*(sizes[name] for name in names), entry) for sizes, entry in samples))
+
+
+@functools.lru_cache(
+    maxsize=4096
+)  # many entries of many layouts are alike, and a search asks again after each launch that it tries
+def _fitted(names: tuple[str, ...], rows: tuple[tuple[int, ...], ...]) -> Formula | None:
+    """`fit`, of samples as rows: sizes of these names, and the entry."""
+    samples = [(dict(zip(names, row)), row[-1]) for row in rows]
     if any(entry < 1 or entry & (entry - 1) for _, entry in samples):
         return None
     entries = [_log(entry) for _, entry in samples]

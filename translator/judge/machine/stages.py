@@ -5,6 +5,7 @@ A source that is Gluon already is run as what it is written for, which need not 
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,6 +13,10 @@ from gluonize.diagnostics import TranslationError
 from gluonize.read.kernels.gluon_kernels import source_target
 from gluonize.read.launches.sites.persistent import Shared, persistent_launch, with_tiles
 from gluonize.read.spec.launch import LaunchSpec
+
+_KEPT = 16  # modules: both sides of a few launches
+_ADDRESS = " at 0x"  # what has no other text than where it lies is not known again
+_lowered: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,9 @@ def lower_until(fn: Any, spec: LaunchSpec, target: str, until: str, load_jit=Non
     source = (GluonASTSource if fn.is_gluon() else ASTSource)(
         fn=fn, signature=arguments.signature, constexprs=arguments.constexprs, attrs=arguments.attrs
     )
+    key = _key(source, spec, target, until, placed)
+    if key in _lowered:
+        return _lowered[key]
     with captured_stderr() as printed, offline_target(target) as gpu:
         try:
             front_end = FrontEnd.of(gpu, spec.options)
@@ -105,11 +113,33 @@ def lower_until(fn: Any, spec: LaunchSpec, target: str, until: str, load_jit=Non
                     break
             if placed and gpu.backend == "hip":
                 _place_shared_memory(module, gpu.arch)
-            return module.str()
+            return _kept(key, module.str())
         except Exception as error:  # whatever the compiler raises is its verdict on the code, reported as such
             what = f"{spec.kernel} ({target}, {until})"
             diagnostic = compiler_diagnostic(error, fn, printed(), what, spec.signature)
             raise TranslationError(diagnostic) from error
+
+
+def _key(source: Any, spec: LaunchSpec, target: str, *how: Any) -> str:
+    """Everything that a module depends on: launches that differ in sizes and values alone have the same. "" where something has no text.
+
+    Triton's own hash leaves out globals that are no `constexpr`, and the name of the file, which stands in locations.
+    """
+    made_of, fn = source.hash(), source.fn
+    functions = [fn, *(value for value in source.constants.values() if hasattr(value, "used_global_vals"))]
+    read = [sorted((name, repr(value)) for (name, _), (value, _) in f.used_global_vals.items()) for f in functions]
+    asked = (made_of, fn.file_name, read, source.constants, sorted(spec.options.items()), target, *how)
+    key = repr((asked, sorted(os.environ.items())))
+    return "" if _ADDRESS in key else key
+
+
+def _kept(key: str, text: str) -> str:
+    """The text, of which the last few are kept."""
+    if key:
+        while len(_lowered) >= _KEPT:
+            del _lowered[next(iter(_lowered))]
+        _lowered[key] = text
+    return text
 
 
 def _place_shared_memory(module: Any, arch: str) -> None:

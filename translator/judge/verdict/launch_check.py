@@ -11,7 +11,7 @@ import builtins
 import functools
 import re
 from collections.abc import Callable, Iterable, Sequence
-from types import SimpleNamespace
+from types import CodeType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -241,11 +241,17 @@ def _asked(
 
 def _evaluated(text: str, scope: dict[str, Any]) -> Any:
     """What an expression is that reads nothing but what it is given."""
-    tree = ast.parse(text, mode="eval")
-    if _hidden(ast.walk(tree)):
+    if (code := _expression(text)) is None:
         raise _Unanswered
     builtin = {word: getattr(builtins, word) for word in _ALLOWED}
-    return eval(compile(tree, "<condition>", "eval"), {**scope, "__builtins__": builtin})
+    return eval(code, {**scope, "__builtins__": builtin})
+
+
+@functools.lru_cache(maxsize=1024)  # the conditions of a kernel are asked for each of many inputs
+def _expression(text: str) -> CodeType | None:
+    """The code of an expression; None of one that reads what is not for others. Raises: SyntaxError."""
+    tree = ast.parse(text, mode="eval")
+    return None if _hidden(ast.walk(tree)) else compile(tree, "<condition>", "eval")
 
 
 def _imported(name: str, *_: Any) -> SimpleNamespace:

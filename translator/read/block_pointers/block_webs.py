@@ -7,6 +7,7 @@ variables: the tensor of pointers, the offsets of dimensions that are checked, a
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,7 @@ from gluonize.read.block_pointers.builtin_calls import (
 from gluonize.read.block_pointers.normal_form import hoist, normalize
 from gluonize.read.block_pointers.offset_signs import Signs
 from gluonize.read.block_pointers.reaching import Definition, Flow, read_flow
+from gluonize.read.files.parsed import parsed_text
 from gluonize.triton_api.jit_functions import JITFunction
 
 Part = tuple[str, Any]  # ("ptrs", None), ("offs" | "size" | "stride", dimension), ("mask", checked dimensions)
@@ -256,9 +258,16 @@ def has_block_pointers(kernel: JITFunction) -> bool:
         seen.add(id(fn))
         if "make_block_ptr" in fn.src:
             return True
-        tree = ast.parse(fn.src)
-        open_ += [h for n in ast.walk(tree) if isinstance(n, ast.Call) and (h := helper_of(fn, n)) is not None]
+        open_ += [h for call in _calls(fn.src) if (h := helper_of(fn, call)) is not None]
     return False
+
+
+@functools.lru_cache(
+    maxsize=512
+)  # Triton's own functions are called by most kernels, and a kernel is loaded for each of its launches
+def _calls(text: str) -> tuple[ast.Call, ...]:
+    """The calls in the text of a function, which are only looked at."""
+    return tuple(n for n in ast.walk(parsed_text(text)) if isinstance(n, ast.Call))
 
 
 __all__ = ["Function", "Functions", "PTRS", "Part", "Use", "Web", "has_block_pointers"]

@@ -28,7 +28,7 @@ from gluonize.judge.lower.children.memory_limit import is_starved, limit_own_mem
 from gluonize.judge.lower.stderr_log import redirect_stderr
 
 # A job makes syntax trees of many small objects that live until it ends: collections walk through them and find nothing.
-ALLOCATIONS_BETWEEN_COLLECTIONS = 100_000
+ALLOCATIONS_BETWEEN_COLLECTIONS = 1_000_000
 _COMPILES = "gluonize."  # functions of this package have the compiler loaded before anything else is done
 _served: list[int] = []
 

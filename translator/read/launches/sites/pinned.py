@@ -20,13 +20,18 @@ def as_pinned(loaded: LoadedKernel, spec: LaunchSpec) -> LaunchSpec:
         return spec
     name = loaded.qualname.rpartition(".")[2]
     tree = parse_file(loaded.path).tree
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and n.args and _checks(n.func)]
+    if not calls:
+        return spec
     decorators = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == checked_name(name))
     inside = {id(n) for decorator in decorators for n in ast.walk(decorator)}
-    for node in ast.walk(tree):
-        if not (isinstance(node, ast.Call) and node.args and ast.unparse(node.func).startswith(CHECKS)):
-            continue
+    for node in calls:
         if id(node) in inside or re.fullmatch(rf"{name}(\.fn)*", ast.unparse(node.args[0])):
             constants = {k.arg: k.value.value for k in node.keywords if isinstance(k.value, ast.Constant)}
             if FP_FUSION in constants:
                 return replace(spec, options={FP_FUSION: constants[FP_FUSION]} | spec.options)
     return spec
+
+
+def _checks(called: ast.expr) -> bool:
+    return isinstance(called, ast.Name) and called.id.startswith(CHECKS)
