@@ -270,15 +270,7 @@ def _helper(w: Writer, op: Op) -> str:
     inner.lines.append(Line(1, f"return {', '.join(made)}"))
     base = _NAMES.get(ops[0].name, "combine") if len(ops) == 1 else "combine"
     body = (f"({', '.join(names)}):", *("    " * line.depth + line.text for line in inner.lines))
-    known = w.shared.helpers
-    if body not in known:
-        name, number = base, 1
-        while name in w.shared.taken:
-            number += 1
-            name = f"{base}_{number}"
-        w.shared.taken.add(name)
-        known[body] = (name, ["@gluon.jit", f"def {name}{body[0]}", *body[1:]])
-    return known[body][0]
+    return w.helper(base, body, lambda name: ["@gluon.jit", f"def {name}{body[0]}", *body[1:]])
 
 
 def _parameters(count: int) -> list[str]:

@@ -14,6 +14,7 @@ import libcst as cst
 from gluonize.decide.layouts.constructors import constructor
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.gluon.function import LINE_LENGTH, formatted
+from gluonize.gluon.imports import Import
 from gluonize.gluon.version_words import VersionWords
 from gluonize.gluon.walk import mapped
 from gluonize.raised.blocks import Structure
@@ -86,7 +87,7 @@ def raise_module(text: str, *, name: str = "", options: dict | None = None) -> R
     helpers = [lines for _, lines in shared.helpers.values()]
     spec = _spec(module, kernel, options or {})
     blocks = ["\n".join(lines) for lines in (*helpers, *(each.lines for each in functions), kernel.lines)]
-    text = "\n\n\n".join([_header(module, kernel, spec, name), *blocks]) + "\n"
+    text = "\n\n\n".join([_header(module, kernel, spec, name, shared.imports), *blocks]) + "\n"
     return Raised(module.entry.name, module.target, _in_words(text, triton_version()), spec)
 
 
@@ -131,7 +132,7 @@ def _function(shared: Shared, original: Function, decorator: str, name: str) -> 
     return _Written(parameters, _wrapped(filled(line, holes) for line in lines))
 
 
-def _header(module: Module, kernel: _Written, spec: LaunchSpec, name: str) -> str:
+def _header(module: Module, kernel: _Written, spec: LaunchSpec, name: str, imports: Iterable[Import]) -> str:
     said = f" in {name}" if name else ""
     options = "".join(f", {key}={value!r}" for key, value in spec.options.items())
     launch = f"{module.entry.name}[grid]({', '.join(kernel.parameters.values())}{options})"
@@ -145,6 +146,7 @@ def _header(module: Module, kernel: _Written, spec: LaunchSpec, name: str) -> st
             "",
             "from triton.experimental import gluon",
             "from triton.experimental.gluon import language as gl",
+            *(each.text for each in imports),
         ]
     )
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
+from gluonize.gluon import own_builtins
+from gluonize.gluon.own_builtins import MFMA_TF32
 from gluonize.raised import control
 from gluonize.raised.libdevice import function_of
 from gluonize.raised.table import ROWS
@@ -308,8 +310,11 @@ def dot(w: Writer, op: Op) -> None:
     a, b, acc = (w.read(value).whole for value in op.operands[:3])
     layout = w.module.layout(op.type)
     precision = op.attribute("inputPrecision") or "ieee"
-    if a.type.element == "f32" and precision != "ieee":
-        raise w.refuse(op, f"a product of fp32 in {precision}")
+    if a.type.element == "f32" and precision != "ieee" and isinstance(layout, (Mfma, Wmma)):
+        if precision != "tf32" or isinstance(layout, Wmma):
+            raise w.refuse(op, f"a product of fp32 in {precision}")
+        w.keep(op, Written(f"{w.builtin('mfma_tf32', MFMA_TF32)}({a.text}, {b.text}, {acc.text})", op.type), False)
+        return
     if isinstance(layout, Mfma):
         name = f"amd.cdna{4 if layout.version == 4 else 3}.mfma"
     elif isinstance(layout, Wmma):
@@ -326,13 +331,30 @@ def scaled_dot(w: Writer, op: Op) -> None:
     scales: list[str] = ["None", "None"]
     for at in scaled:
         scales[operands.index(at - 1)] = w.read(op.operands[at]).whole.text
-    a, b, acc = (w.read(op.operands[i]).whole.text for i in operands[:3])
+    a, b, acc = (w.read(op.operands[i]).whole for i in operands[:3])
     if op.attribute("lhs_k_pack") is False or op.attribute("rhs_k_pack") is False:
         raise w.refuse(op, "operands that are packed along another dimension than K")
     left, right = op.attribute("lhs"), op.attribute("rhs")
+    a, b = (w.without_sign(x) if form == "e2m1" else x for x, form in ((a, left), (b, right)))
     name = "amd.cdna4.mfma_scaled" if isinstance(layout, Mfma) else "amd.cdna5.wmma_scaled"
-    text = f'gl.{name}({a}, {scales[0]}, "{left}", {b}, {scales[1]}, "{right}", {acc})'
+    text = f'gl.{name}({a.text}, {scales[0]}, "{left}", {b.text}, {scales[1]}, "{right}", {acc.text})'
+    if scales == ["None", "None"]:
+        own = w.builtin(*own_builtins.unscaled(left, right, name.rpartition(".")[2]))
+        text = f"{own}({a.text}, {b.text}, {acc.text})"
     w.keep(op, Written(text, op.type), False)
+
+
+def scaled_upcast(w: Writer, op: Op) -> None:
+    x, scale = (w.read(value).whole for value in op.operands)
+    kind, axis = op.type, op.attribute("axis")
+    if scale.type.element == "i8":
+        family = "cdna5" if w.shared.target.startswith("gfx125") else "cdna3"
+        along = "" if axis is None else f", {axis}"
+        text = f"gl.amd.{family}.scaled_upcast({x.text}, {scale.text}, {w.dtype(op, kind)}{along})"
+    else:
+        name = w.builtin(*own_builtins.scaled_upcast(op.name[-3:], w.dtype(op, kind), axis))
+        text = f"{name}({x.text}, {scale.text})"
+    w.keep(op, Written(text, kind), True)
 
 
 def call(w: Writer, op: Op) -> None:
@@ -526,6 +548,8 @@ HANDLERS: dict[str, Handler] = {
     "ttg.memdesc_index": index,
     "tt.dot": dot,
     "tt.dot_scaled": scaled_dot,
+    "amdg.scaled_upcast_fp4": scaled_upcast,
+    "amdg.scaled_upcast_fp8": scaled_upcast,
     "tt.call": call,
     "tt.histogram": histogram,
     "ttg.memdesc_reinterpret": reinterpret,

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 
 from gluonize.decide.layouts.inferred import NoLayout, infer
 from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.gluon.imports import Import
+from gluonize.gluon.own_builtins import BUILTIN
 from gluonize.raised.layouts import LayoutNames
 from gluonize.raised.names import Names, plain
 from gluonize.raised.table import COPIES, ORDERS, PROMISES, ROWS, Row
@@ -58,6 +60,7 @@ class Shared:
     taken: set[str] = field(default_factory=lambda: set(RESERVED))
     helpers: dict[tuple[str, ...], tuple[str, list[str]]] = field(default_factory=dict)
     functions: dict[str, str] = field(default_factory=dict)
+    imports: list[Import] = field(default_factory=list)
     target: str = ""
     source: Sequence[str] = ()
 
@@ -111,6 +114,24 @@ class Writer:
         self.names.add(name)
         return name
 
+    def helper(self, base: str, body: tuple[str, ...], lines: Callable[[str], list[str]]) -> str:
+        """What a function of the file is called. body: what tells it from others; lines: its text under a name."""
+        known = self.shared.helpers
+        if body not in known:
+            name, number = base, 1
+            while name in self.shared.taken:
+                number += 1
+                name = f"{base}_{number}"
+            self.shared.taken.add(name)
+            known[body] = (name, lines(name))
+        return known[body][0]
+
+    def builtin(self, name: str, text: str) -> str:
+        """What a builtin is called that the file brings along."""
+        if BUILTIN not in self.shared.imports:
+            self.shared.imports.append(BUILTIN)
+        return self.helper(name, (text,), lambda own: text.replace(f"def {name}(", f"def {own}(").rstrip().splitlines())
+
     def refuse(self, op: Op, why: str) -> TranslationError:
         """What to raise for an operation that Gluon cannot say."""
         at = op.place
@@ -124,6 +145,14 @@ class Writer:
                 del self.pending[at]
                 self.taken = True
                 return item.written
+        return self.values[value]
+
+    def named(self, value: str) -> Written:
+        """The expression for a value that may be read several times: a number, or a variable."""
+        waits = next((item for item in self.pending if item.value == value), None)
+        if waits is not None:
+            self.pending.remove(waits)
+            self.assign(value, waits.written, waits.op)
         return self.values[value]
 
     def waiting(self, value: str) -> Written:
