@@ -10,6 +10,7 @@ from gluonize.gluon import own_builtins
 from gluonize.gluon.own_builtins import MFMA_TF32
 from gluonize.raised import control
 from gluonize.raised.libdevice import function_of
+from gluonize.raised.specialized import specialize
 from gluonize.raised.table import ROWS
 from gluonize.raised.text import ATOM, UNARY, Written, number
 from gluonize.raised.writer import Writer
@@ -25,6 +26,8 @@ _FLOATS = {"oeq": "==", "une": "!=", "olt": "<", "ole": "<=", "ogt": ">", "oge":
 _NOT_FLOATS = {"ult": ">=", "ule": ">", "ugt": "<=", "uge": "<"}
 _POLICY = re.compile(r"cache_modifier = (\w+), eviction_policy = (\w+)")
 _COPY = "gl.amd.cdna4.async_copy"
+_TDM = "gl.amd.cdna5.tdm"
+_BARRIER = "gl.amd.cdna5.mbarrier"
 
 
 def constant(w: Writer, op: Op) -> None:
@@ -481,7 +484,7 @@ def descriptor(w: Writer, op: Op) -> None:
     if shared is None:
         raise w.refuse(op, f"Gluon has no constructor for the layout {kind.layout}")
     layout = w.layouts.spell(shared, op.place.name)
-    text = f"gl.amd.cdna5.tdm.make_tensor_descriptor({base.text}, {lists_of[0]}, {lists_of[1]}, {lists(kind.shape)}, {layout})"
+    text = f"{_TDM}.make_tensor_descriptor({base.text}, {lists_of[0]}, {lists_of[1]}, {lists(kind.shape)}, {layout})"
     w.keep(op, Written(text, kind), True)
 
 
@@ -496,17 +499,36 @@ def update_descriptor(w: Writer, op: Op) -> None:
     named["clamp_bounds"] = "True" if "clamp_bounds" in op.text else None
     text = _arguments(source.text, **named)
     kind = source.type
-    w.keep(op, Written(f"gl.amd.cdna5.tdm.update_tensor_descriptor({text})", kind), True)
+    w.keep(op, Written(f"{_TDM}.update_tensor_descriptor({text})", kind), True)
+
+
+def _of_copy(w: Writer, op: Op) -> dict[str, str | None]:
+    """What a copy of the data mover is given by name."""
+    barrier, hint, cache = op.keyword("barrier"), op.attribute("warp_used_hint"), _cache(op)
+    return {
+        "mbarrier": None if barrier is None else w.read(op.operands[barrier]).text,
+        "warp_used_hint": None if hint is None else bin(hint),
+        "cache_modifier": cache,
+    }
 
 
 def tdm_load(w: Writer, op: Op) -> None:
     source, into = w.read(op.operands[0]), w.read(op.operands[op.keyword("into")])
-    w.statement(op, Written(f"gl.amd.cdna5.tdm.async_load({source.text}, dest={into.text})", Type("none")))
+    text = _arguments(source.text, dest=into.text, **_of_copy(w, op))
+    w.statement(op, Written(f"{_TDM}.async_load({text})", Type("none")))
 
 
 def tdm_store(w: Writer, op: Op) -> None:
     into, source = w.read(op.operands[0]), w.read(op.operands[op.keyword("from")])
-    w.statement(op, Written(f"gl.amd.cdna5.tdm.async_store({into.text}, src={source.text})", Type("none")))
+    text = _arguments(into.text, src=source.text, **_of_copy(w, op))
+    w.statement(op, Written(f"{_TDM}.async_store({text})", Type("none")))
+
+
+def tdm_rows(w: Writer, op: Op) -> None:
+    """Rows that a tensor names."""
+    descriptor, rows, tile = (w.read(value).whole for value in op.operands[:3])
+    text = _arguments(descriptor.text, rows.text, tile.text, mbarrier=_of_copy(w, op)["mbarrier"])
+    w.statement(op, Written(f"{_TDM}.async_{op.name.rpartition('_')[2]}({text})", Type("none")))
 
 
 def tdm_wait(w: Writer, op: Op) -> None:
@@ -515,7 +537,20 @@ def tdm_wait(w: Writer, op: Op) -> None:
         count = w.groups_since(names[0], op)
     else:
         count = op.attribute("num")
-    w.statement(op, Written(f"gl.amd.cdna5.tdm.async_wait({count})", Type("none")))
+    w.statement(op, Written(f"{_TDM}.async_wait({count})", Type("none")))
+
+
+# Barriers in LDS
+
+
+def init_barrier(w: Writer, op: Op) -> None:
+    w.statement(op, Written(f"{_BARRIER}.init({w.read(op.operands[0]).text}, {op.counted})", Type("none")))
+
+
+def arrive(w: Writer, op: Op) -> None:
+    count = f"{op.counted}" if op.counted != 1 else None
+    text = _arguments(w.read(op.operands[0]).text, count=count)
+    w.keep_or_say(op, Written(f"{_BARRIER}.arrive({text})", op.type))
 
 
 HANDLERS: dict[str, Handler] = {
@@ -567,7 +602,12 @@ HANDLERS: dict[str, Handler] = {
     "amdg.update_tensor_descriptor": update_descriptor,
     "amdg.async_tdm_copy_global_to_local": tdm_load,
     "amdg.async_tdm_copy_local_to_global": tdm_store,
+    "amdg.async_tdm_gather": tdm_rows,
+    "amdg.async_tdm_scatter": tdm_rows,
     "amdg.async_tdm_wait": tdm_wait,
+    "amdg.init_barrier": init_barrier,
+    "amdg.arrive_barrier": arrive,
+    "ttg.warp_specialize": specialize,
     "scf.for": control.for_loop,
     "scf.while": control.while_loop,
     "scf.if": control.branch,

@@ -15,7 +15,7 @@ from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.gluon.imports import Import
 from gluonize.gluon.own_builtins import BUILTIN
 from gluonize.raised.layouts import LayoutNames
-from gluonize.raised.names import Names, plain
+from gluonize.raised.names import Names, author_name, plain
 from gluonize.raised.table import COPIES, ORDERS, PROMISES, ROWS, Row
 from gluonize.raised.text import ANY, ATOM, COMPARISON, OPERATORS, UNARY, Written, dtype
 from gluonize.raised.waits import AnotherBlock, Groups
@@ -89,10 +89,12 @@ class Writer:
         self.pending: list[Pending] = []
         self.lines: list[Line] = []
         self.depth = 1
+        self.warps = self.module.warps
         self.names: set[str] = set()
         self.carried: set[str] = set()
         self.called = Names(function)
         self.own: dict[str, int] = {}  # variables that are written once, where their value is -> the loop around that
+        self.first: dict[str, Line | None] = {}  # the line where a variable begins, None for parameters
         self.loop = self.loops = 0  # the innermost one that is being written, 0 outside; how many there were
         self.homes: dict[str, str] = {}
         self.left_out: set[Op] = set()  # of which nothing comes
@@ -154,6 +156,16 @@ class Writer:
             self.pending.remove(waits)
             self.assign(value, waits.written, waits.op)
         return self.values[value]
+
+    def variable(self, value: str) -> Written:
+        """The variable for a value, which gets one here where it has none."""
+        found = self.named(value)
+        if not found.text.isidentifier():
+            name = self.fresh(author_name(value) or "x")
+            self.line(f"{name} = {self.typed(found).text}")
+            self.first[name] = self.lines[-1]
+            found = self.values[value] = Written(name, found.type)
+        return found
 
     def waiting(self, value: str) -> Written:
         """The expression of a value that waits for its use."""
@@ -241,6 +253,7 @@ class Writer:
         if value not in self.homes:
             self.own[name] = self.loop
         self.line(f"{name} = {self.typed(written).text}", op.place.line)
+        self.first.setdefault(name, self.lines[-1])
         self.values[value] = Written(name, written.type)
 
     def _called(self, value: str, written: Written, op: Op) -> str:
@@ -357,6 +370,7 @@ class Writer:
         self.flush()
         names = [self.fresh(self.called.of(value, op, kind)) for value, kind in zip(op.results, op.result_types)]
         self.line(f"{', '.join(names)} = {text}", op.place.line)
+        self.first |= dict.fromkeys(names, self.lines[-1])
         for value, name, kind in zip(op.results, names, op.result_types):
             self.values[value] = Written(name, kind)
         return names
@@ -465,7 +479,7 @@ class Writer:
         wanted, given = self.layout_of(op, kind), self.layout_of(op, source)
         detail = {"reshape": kind.shape, "permute": op.integers("order")}.get(name, ())
         try:
-            found = infer(target(self.shared.target), self.module.warps, name, source.shape or (), given, detail)
+            found = infer(target(self.shared.target), self.warps, name, source.shape or (), given, detail)
         except (NoLayout, ValueError) as error:
             raise self.refuse(op, f"Gluon finds no layout for its result ({error})") from None
         return "" if found == wanted else self.layouts.spell(wanted, op.place.name)

@@ -1,0 +1,58 @@
+"""The text of a function that has been written: its head, its layouts, its statements under the lines of the source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from gluonize.gluon.function import LINE_LENGTH, formatted
+from gluonize.raised.layouts import filled
+from gluonize.raised.writer import Writer
+
+
+def text_of(writer: Writer, decorator: str, name: str, parameters: Iterable[str], file: str) -> list[str]:
+    """The lines of a function. file: the source that its places are in."""
+    holes, layouts = writer.layouts.definitions(writer.shared.taken | writer.names)
+    lines = [decorator, f"def {name}({', '.join(parameters)}):", *(f"    {line}" for line in layouts)]
+    lines += [""] * bool(layouts) + _commented(writer, file)
+    return _wrapped(filled(line, holes) for line in lines)
+
+
+def _commented(writer: Writer, file: str) -> list[str]:
+    """The statements, with the lines of the source in comments."""
+    source = source_of(file)
+    out: list[str] = []
+    last = 0
+    for line in writer.lines:
+        if line.number and line.number != last and not line.text.startswith(("else", "pass")):
+            last = line.number
+            words = f"{last}: {source[last - 1].strip()}" if last <= len(source) else f"line {last}"
+            out.append(f"{'    ' * line.depth}# {words}"[:LINE_LENGTH])
+        out.append("    " * line.depth + line.text)
+    return out
+
+
+def _wrapped(lines: Iterable[str]) -> list[str]:
+    """Lines that are too long as black has them."""
+    out = []
+    for line in lines:
+        text = line.lstrip()
+        if len(line) > LINE_LENGTH and text.startswith("def "):
+            name, parameters = text.removesuffix("):").split("(", 1)
+            inside = f"    {parameters}"
+            each = [inside] if len(inside) <= LINE_LENGTH else [f"    {one}," for one in parameters.split(", ")]
+            out += [f"{name}(", *each, "):"]
+        elif len(line) <= LINE_LENGTH or text.startswith("#") or text.endswith(":"):
+            out.append(line)
+        else:
+            indent = line[: len(line) - len(text)]
+            out += [indent + part if part else "" for part in formatted(text, len(indent)).splitlines()]
+    return out
+
+
+def source_of(file: str) -> list[str]:
+    """The lines of a source, none where it is not there any more."""
+    try:
+        return Path(file).read_text(encoding="utf-8").splitlines() if file else []
+    except (OSError, UnicodeDecodeError):
+        return []
