@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from gluonize.gluon.function import LINE_LENGTH, formatted
+from gluonize.gluon.imports import Import
 from gluonize.raised.layouts import filled
-from gluonize.raised.writer import Writer
+from gluonize.raised.writer import AMD_MODULES, Writer
+from gluonize.rules.gluon import GLUON
+
+_AMD = f"{GLUON}.language.amd"
+_FAMILY = re.compile(rf"\bgl\.amd\.((?:cdna|rdna)\d)\.(?:({'|'.join(AMD_MODULES)})\.)?")
 
 
 def text_of(writer: Writer, decorator: str, name: str, parameters: Iterable[str], file: str) -> list[str]:
@@ -15,7 +21,20 @@ def text_of(writer: Writer, decorator: str, name: str, parameters: Iterable[str]
     holes, layouts = writer.layouts.definitions(writer.shared.taken | writer.names)
     lines = [decorator, f"def {name}({', '.join(parameters)}):", *(f"    {line}" for line in layouts)]
     lines += [""] * bool(layouts) + _commented(writer, file)
-    return _wrapped(filled(line, holes) for line in lines)
+    return _wrapped(_imported(filled(line, holes), writer.shared.imports) for line in lines)
+
+
+def _imported(line: str, imports: list[Import]) -> str:
+    """A line with the modules of AMD GPUs under their own names: `gl.amd.cdna5.tdm.async_load` is `tdm.async_load`."""
+
+    def short(found: re.Match[str]) -> str:
+        module, name = f"{_AMD}.{found[1]}" if found[2] else _AMD, found[2] or found[1]
+        each = Import(module, name)
+        if each not in imports:
+            imports.append(each)
+        return f"{name}."
+
+    return line if line.lstrip().startswith("#") else _FAMILY.sub(short, line)
 
 
 def _commented(writer: Writer, file: str) -> list[str]:

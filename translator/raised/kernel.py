@@ -143,7 +143,7 @@ def _header(module: Module, kernel: _Written, spec: LaunchSpec, name: str, impor
             "",
             "from triton.experimental import gluon",
             "from triton.experimental.gluon import language as gl",
-            *(each.text for each in imports),
+            *sorted(each.text for each in imports),
         ]
     )
 

@@ -26,7 +26,8 @@ _PLAIN = {
     "tt.scan": "scanned",
     "ttg.local_alloc": "tile",
     "ttg.memdesc_index": "tile",
-    "tt.make_tensor_descriptor": "descriptor",
+    "tt.make_tensor_descriptor": "desc",
+    "amdg.update_tensor_descriptor": "desc",
 }
 _NUMBERED = re.compile(r"\.\d+(?=#|$)")
 _COUNTED = re.compile(r"_\d+$")
@@ -77,6 +78,8 @@ class Names:
                     self.classes.setdefault(base, set()).add(_class(kind))
             if op.name == "scf.for":
                 self.ends.add(op.for_loop.high)
+            if op.name == "amdg.update_tensor_descriptor":
+                self.places |= {value: "offset" for value in op.listed("add_offsets") if value not in self.places}
             if op.name in _ACCESSES:
                 what, at = _ACCESSES[op.name]
                 self.places.setdefault(op.operands[at], what)
@@ -127,12 +130,17 @@ class Names:
         """A name for what belongs to the author's `base`, which is that itself only where nothing is more like it."""
         found, own = self.classes.get(base, set()), _class(kind)
         if own == _MEMORY:
-            return base if found == {_MEMORY} else _with(base, "slot")
+            return base if found == {_MEMORY} else _with(base, "desc" if kind.kind == "desc" else "slot")
         if own == _TRUTH and found - {_TRUTH}:
             return _with(base, "mask") if kind.shape else "condition"
         if own == _NUMBER and found & {_TENSOR, _MEMORY}:
             return "slot" if value in self.slots else _with(base, "base")
         return base
+
+
+def part_of(name: str, what: str) -> str:
+    """A name for a part of a variable: a slot of `a_smem` is `a_slot`."""
+    return _with(re.sub(r"_(smem|desc|slot)$", "", plain(name)), what)
 
 
 def _with(base: str, what: str) -> str:

@@ -25,7 +25,6 @@ _COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=
 _FLOATS = {"oeq": "==", "une": "!=", "olt": "<", "ole": "<=", "ogt": ">", "oge": ">="}
 _NOT_FLOATS = {"ult": ">=", "ule": ">", "ugt": "<=", "uge": "<"}
 _POLICY = re.compile(r"cache_modifier = (\w+), eviction_policy = (\w+)")
-_COPY = "gl.amd.cdna4.async_copy"
 _TDM = "gl.amd.cdna5.tdm"
 _BARRIER = "gl.amd.cdna5.mbarrier"
 
@@ -214,7 +213,7 @@ def buffer_load(w: Writer, op: Op) -> None:
     masked = _mask(w, mask)
     filled = None if masked is None else _other(w, other)
     text = _arguments(pointer.text, offset.text, mask=masked, other=filled, cache=_cache(op))
-    w.keep(op, Written(f"gl.amd.cdna3.buffer_load({text})", op.type), False)
+    w.keep(op, Written(f"{w.amd(target(w.shared.target).buffer_module)}.buffer_load({text})", op.type), False)
 
 
 def buffer_store(w: Writer, op: Op) -> None:
@@ -224,7 +223,7 @@ def buffer_store(w: Writer, op: Op) -> None:
     pointer, offset = w.read(base), w.read(offsets).whole
     mask = _mask(w, rest[0] if rest else None)
     text = _arguments(value.text, pointer.text, offset.text, mask=mask, cache=_cache(op))
-    w.statement(op, Written(f"gl.amd.cdna3.buffer_store({text})", Type("none")))
+    w.statement(op, Written(f"{w.amd(target(w.shared.target).buffer_module)}.buffer_store({text})", Type("none")))
 
 
 def buffer_copy(w: Writer, op: Op) -> None:
@@ -234,7 +233,7 @@ def buffer_copy(w: Writer, op: Op) -> None:
     text = _arguments(
         into.text, pointer.text, offset.text, mask=_mask(w, mask), other=_other(w, other), cache_modifier=_cache(op)
     )
-    w.statement(op, Written(f"{_COPY}.buffer_load_to_shared({text})", Type("none")))
+    w.statement(op, Written(f"{w.copies}.buffer_load_to_shared({text})", Type("none")))
 
 
 def global_copy(w: Writer, op: Op) -> None:
@@ -248,13 +247,13 @@ def global_copy(w: Writer, op: Op) -> None:
         other=_other(w, None if other is None else op.operands[other]),
         cache_modifier=f'".{found.group(1)}"' if found and found.group(1) != "none" else None,
     )
-    name = "gl.amd.cdna5.async_copy.global_to_shared" if not target(w.shared.target).copies_take_buffers else None
-    w.statement(op, Written(f"{name or f'{_COPY}.global_load_to_shared'}({text})", Type("none")))
+    name = "global_load_to_shared" if target(w.shared.target).copies_take_buffers else "global_to_shared"
+    w.statement(op, Written(f"{w.copies}.{name}({text})", Type("none")))
 
 
 def wait(w: Writer, op: Op) -> None:
     count = w.groups_since("ttg.async_commit_group", op) if op.operands else op.attribute("num")
-    w.statement(op, Written(f"{_COPY}.wait_group({count})", Type("none")))
+    w.statement(op, Written(f"{w.copies}.wait_group({count})", Type("none")))
 
 
 def local_alloc(w: Writer, op: Op) -> None:
@@ -267,12 +266,17 @@ def local_alloc(w: Writer, op: Op) -> None:
     shared = w.module.shared(kind, tile)
     if shared is None:
         raise w.refuse(op, f"Gluon has no constructor for the layout {kind.layout}")
-    layout = w.layouts.spell(shared, op.place.name)
+    layout = f"{_BARRIER}.MBarrierLayout()" if _is_barrier(w, kind) else w.layouts.spell(shared, op.place.name)
     parts = [w.dtype(op, kind), lists(tuple(kind.shape)), layout]
     if op.operands:
         parts.append(w.read(op.operands[0]).whole.text)
     w.flush()
     w.assign(op.results[0], Written(f"gl.allocate_shared_memory({', '.join(parts)})", kind), op)
+
+
+def _is_barrier(w: Writer, kind: Type) -> bool:
+    """Whether memory is for barriers, of which nothing but the type tells."""
+    return w.module.has("amdg.init_barrier") and kind.element == "i64" and kind.shape[-1] == 1
 
 
 def reshape(w: Writer, op: Op) -> None:
@@ -303,7 +307,7 @@ def local_load(w: Writer, op: Op) -> None:
     waited = token is not None and w.groups("ttg.async_commit_group").origin(op.operands[token]) == "ttg.async_wait"
     waited |= bool(op.attribute("ttg.amdg.syncedViaAsyncWait"))  # what Gluon's own relaxed load leaves in a module
     if waited and target(w.shared.target).relaxed_lds_reads:
-        text = f"{_COPY}.load_shared_relaxed({source.text}, {layout})"
+        text = f"{w.copies}.load_shared_relaxed({source.text}, {layout})"
     else:
         text = f"{source.at(ATOM)}.load({layout})"
     w.keep(op, Written(text, kind), False)
@@ -351,9 +355,9 @@ def scaled_upcast(w: Writer, op: Op) -> None:
     x, scale = (w.read(value).whole for value in op.operands)
     kind, axis = op.type, op.attribute("axis")
     if scale.type.element == "i8":
-        family = "cdna5" if w.shared.target.startswith("gfx125") else "cdna3"
         along = "" if axis is None else f", {axis}"
-        text = f"gl.amd.{family}.scaled_upcast({x.text}, {scale.text}, {w.dtype(op, kind)}{along})"
+        module = w.amd(target(w.shared.target).buffer_module)
+        text = f"{module}.scaled_upcast({x.text}, {scale.text}, {w.dtype(op, kind)}{along})"
     else:
         name = w.builtin(*own_builtins.scaled_upcast(op.name[-3:], w.dtype(op, kind), axis))
         text = f"{name}({x.text}, {scale.text})"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gluonize.raised.control import leave
 from gluonize.raised.function_text import text_of
+from gluonize.raised.names import author_name, plain
 from gluonize.raised.text import Written
 from gluonize.raised.writer import Writer
 from gluonize.trace.model.op import Op, Region
@@ -35,10 +36,8 @@ def specialize(w: Writer, op: Op) -> None:
     text = f"gl.warp_specialize([{', '.join(calls)}], {warps}{f', {kept}' if kept else ''})"
     if not op.results:
         w.statement(op, Written(text, Type("none")))
-    elif len(op.results) == 1:
-        w.assign(op.results[0], Written(text, op.type), op)
     else:
-        w.several(op, text)
+        w.several(op, text, [author_name(value) or "result" for value in default.blocks[0].ops[-1].operands])
 
 
 def _used(region: Region) -> set[str]:
@@ -74,7 +73,7 @@ def _function(w: Writer, region: Region, base: str, inside: Sequence[str], outsi
             inner.values[value] = inner.values[known]
             continue
         here = w.variable(known)
-        name = inner.fresh(here.text)
+        name = inner.fresh(plain(here.text))
         inner.values[value] = Written(name, here.type)
         given.append(here.text)
         parameters.append(name)
@@ -88,7 +87,9 @@ def _function(w: Writer, region: Region, base: str, inside: Sequence[str], outsi
     leave(inner, last)
     if not inner.lines:
         inner.line("pass")
-    lines = text_of(inner, "@gluon.jit", "NAME", parameters, w.function.place.file)
-    named = f"{w.function.name}_{base}"
-    name = w.helper(named, (named, *lines), lambda own: [line.replace("def NAME(", f"def {own}(", 1) for line in lines])
+    name = w.helper(
+        f"{w.function.name}_{base}",
+        (base, str(last.line)),
+        lambda own: text_of(inner, "@gluon.jit", own, parameters, w.function.place.file),
+    )
     return f"({name}, ({', '.join(given)}{',' * (len(given) == 1)}))"

@@ -1,7 +1,7 @@
 """How each operation of a module is spelled in Gluon: one row each. An operation without a row is refused.
 
 A template has `{0}`, `{1}`, ... for operands, which are broadcast where it says so, `{dtype}`, `{shape}` and `{layout}` for those of the
-result, `{unsigned}` for the result's type without a sign, and `{name}` for an attribute. One that is an operator between two
+result, `{unsigned}` for the result's type without a sign, `{copies}` for the module of asynchronous copies, and `{name}` for an attribute. One that is an operator between two
 operands needs no brackets; the writer puts them.
 """
 
@@ -100,7 +100,7 @@ ROWS: dict[str, Row] = {
     "ttg.memdesc_reshape": Row("{0}.reshape({shape})"),
     "ttg.local_store": Row("{1}.store({0})", pure=False),
     "ttg.local_dealloc": Row("{0}._keep_alive()", pure=False),
-    "ttg.async_commit_group": Row("gl.amd.cdna4.async_copy.commit_group()", pure=False),
+    "ttg.async_commit_group": Row("{copies}.commit_group()", pure=False),
     # Barriers in LDS, and those of a cluster
     "amdg.wait_barrier": Row("gl.amd.cdna5.mbarrier.wait({0}, {1})", pure=False),
     "amdg.async_copy_mbarrier_arrive": Row("gl.amd.cdna5.async_copy.mbarrier_arrive({0})", pure=False),

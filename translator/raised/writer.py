@@ -15,7 +15,7 @@ from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.gluon.imports import Import
 from gluonize.gluon.own_builtins import BUILTIN
 from gluonize.raised.layouts import LayoutNames
-from gluonize.raised.names import Names, author_name, plain
+from gluonize.raised.names import Names, author_name, part_of, plain
 from gluonize.raised.table import COPIES, ORDERS, PROMISES, ROWS, Row
 from gluonize.raised.text import ANY, ATOM, COMPARISON, OPERATORS, UNARY, Written, dtype
 from gluonize.raised.waits import AnotherBlock, Groups
@@ -31,7 +31,11 @@ _FOR = re.compile(r"\s*for (\w+) in ")
 _WORD = re.compile(r"[^\W\d]\w*")
 _CAST = re.compile(r"(?:(?P<name>[a-zA-Z]\w*)|gl\.program_id\((?P<axis>\d)\))\.to\(gl\.\w+\)$")
 _OPERATOR = re.compile(r"\{0\} (\S+) \{1\}")
-RESERVED = frozenset((*keyword.kwlist, *dir(builtins), "gl", "tl", "gluon", "triton", "math", "float"))
+AMD_MODULES = ("async_copy", "cluster", "mbarrier", "tdm")  # that families have
+_FAMILIES = ("cdna3", "cdna4", "cdna5", "rdna3", "rdna4")
+RESERVED = frozenset(
+    (*keyword.kwlist, *dir(builtins), "gl", "tl", "gluon", "triton", "math", "float", *AMD_MODULES, *_FAMILIES)
+)
 
 
 @dataclass
@@ -133,6 +137,16 @@ class Writer:
         if BUILTIN not in self.shared.imports:
             self.shared.imports.append(BUILTIN)
         return self.helper(name, (text,), lambda own: text.replace(f"def {name}(", f"def {own}(").rstrip().splitlines())
+
+    @staticmethod
+    def amd(family: str) -> str:
+        """Gluon's module of a family; the file imports it (`function_text.py`)."""
+        return f"gl.amd.{family}"
+
+    @property
+    def copies(self) -> str:
+        """Gluon's module of asynchronous copies to LDS."""
+        return f"{self.amd('cdna5' if target(self.shared.target).family == 'cdna5' else 'cdna4')}.async_copy"
 
     def refuse(self, op: Op, why: str) -> TranslationError:
         """What to raise for an operation that Gluon cannot say."""
@@ -262,6 +276,10 @@ class Writer:
             if before is not None and before.text in self.carried:
                 return plain(before.text)
         found = self.called.of(value, op, written.type)
+        if found in ("tile", "desc") and op.operands:
+            source = self.values.get(op.operands[0])
+            if source is not None and source.type.kind == written.type.kind and source.text.isidentifier():
+                return part_of(source.text, "slot" if found == "tile" else "desc")
         cast = _CAST.match(written.text) if found == "x" else None
         if cast is None:
             return found
@@ -365,10 +383,11 @@ class Writer:
         self.flush()
         self.line(written.text, op.place.line or self.place)
 
-    def several(self, op: Op, text: str) -> list[str]:
-        """Write an operation with several results."""
+    def several(self, op: Op, text: str, called: Sequence[str] = ()) -> list[str]:
+        """Write an operation with several results. called: what they are called, where that is not what the module says."""
         self.flush()
-        names = [self.fresh(self.called.of(value, op, kind)) for value, kind in zip(op.results, op.result_types)]
+        called = called or [self.called.of(value, op, kind) for value, kind in zip(op.results, op.result_types)]
+        names = [self.fresh(name) for name in called]
         self.line(f"{', '.join(names)} = {text}", op.place.line)
         self.first |= dict.fromkeys(names, self.lines[-1])
         for value, name, kind in zip(op.results, names, op.result_types):
@@ -407,6 +426,8 @@ class Writer:
             return operands[int(name)]
         if name == "order":
             return f"[{', '.join(map(str, op.integers('order')))}]"
+        if name == "copies":
+            return self.copies
         if name == "axis" and op.word in ("x", "y", "z"):
             return str("xyz".index(op.word))
         if name in ("dtype", "unsigned", "shape", "layout"):
