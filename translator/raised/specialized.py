@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gluonize.raised.control import leave
 from gluonize.raised.function_text import text_of
-from gluonize.raised.names import author_name, plain
+from gluonize.raised.names import plain
 from gluonize.raised.text import Written
 from gluonize.raised.writer import Writer
 from gluonize.trace.model.op import Op, Region
@@ -23,21 +23,22 @@ def specialize(w: Writer, op: Op) -> None:
     w.flush()
     values = _used(default) - {value for inner in default.walk() for value in inner.results} - _arguments(default)
     around = [value for value in w.values if value in values]
-    calls = [_function(w, default, "default", around, around)]
+    call, results = _function(w, default, "default", around, around)
+    calls = [call]
     registers = op.integers("requestedRegisters")
     warps: list[int | None] = []
     kept: list[int] = []
     for number, region in enumerate(partitions):
         if len(region.blocks[0].ops) > 1:
             inside = [value for value, _ in region.blocks[0].arguments]
-            calls.append(_function(w, region, f"partition_{len(warps)}", inside, op.captures))
+            calls.append(_function(w, region, f"partition_{len(warps)}", inside, op.captures)[0])
             warps.append(region.warps)
             kept += registers[number : number + 1]
     text = f"gl.warp_specialize([{', '.join(calls)}], {warps}{f', {kept}' if kept else ''})"
     if not op.results:
         w.statement(op, Written(text, Type("none")))
     else:
-        w.several(op, text, [author_name(value) or "result" for value in default.blocks[0].ops[-1].operands])
+        w.several(op, text, results)
 
 
 def _used(region: Region) -> set[str]:
@@ -56,8 +57,11 @@ def _arguments(region: Region) -> set[str]:
     return found
 
 
-def _function(w: Writer, region: Region, base: str, inside: Sequence[str], outside: Sequence[str]) -> str:
-    """Write the function of a region; -> the pair of it and its arguments. inside: what its values are called there, outside: here."""
+def _function(
+    w: Writer, region: Region, base: str, inside: Sequence[str], outside: Sequence[str]
+) -> tuple[str, list[str]]:
+    """Write the function of a region; -> the pair of it and its arguments, and what it calls what it returns. inside: what its values are
+    called there, outside: here."""
     assert w.function is not None
     inner = Writer(w.shared, w.function, w.handlers)
     inner.called, inner.warps, inner.place = w.called, region.warps or w.warps, w.place
@@ -84,6 +88,7 @@ def _function(w: Writer, region: Region, base: str, inside: Sequence[str], outsi
     last = block.ops[-1]
     if last.name not in _ENDS or len(region.blocks) > 1:
         raise w.refuse(last, "a partition that ends so")
+    results = [inner.variable(value).text for value in last.operands]
     leave(inner, last)
     if not inner.lines:
         inner.line("pass")
@@ -92,4 +97,4 @@ def _function(w: Writer, region: Region, base: str, inside: Sequence[str], outsi
         (base, str(last.line)),
         lambda own: text_of(inner, "@gluon.jit", own, parameters, w.function.place.file),
     )
-    return f"({name}, ({', '.join(given)}{',' * (len(given) == 1)}))"
+    return f"({name}, ({', '.join(given)}{',' * (len(given) == 1)}))", results
