@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from gluonize.gluon.function import LINE_LENGTH, formatted
 from gluonize.gluon.imports import Import
 from gluonize.raised.layouts import filled
+from gluonize.raised.reused import reuse
 from gluonize.raised.writer import AMD_MODULES, Writer
 from gluonize.rules.gluon import GLUON
 
@@ -16,8 +17,9 @@ _AMD = f"{GLUON}.language.amd"
 _FAMILY = re.compile(rf"\bgl\.amd\.((?:cdna|rdna)\d)\.(?:({'|'.join(AMD_MODULES)})\.)?")
 
 
-def text_of(writer: Writer, decorator: str, name: str, parameters: Iterable[str], file: str) -> list[str]:
+def text_of(writer: Writer, decorator: str, name: str, parameters: Sequence[str], file: str) -> list[str]:
     """The lines of a function. file: the source that its places are in."""
+    reuse(writer.lines, parameters)
     holes, layouts = writer.layouts.definitions(writer.shared.taken | writer.names)
     lines = [decorator, f"def {name}({', '.join(parameters)}):", *(f"    {line}" for line in layouts)]
     lines += [""] * bool(layouts) + _commented(writer, file)
@@ -38,14 +40,21 @@ def _imported(line: str, imports: list[Import]) -> str:
 
 
 def _commented(writer: Writer, file: str) -> list[str]:
-    """The statements, with the lines of the source in comments."""
+    """The statements, with the lines of the source in comments; a line that its block shows already is a number alone."""
     source = source_of(file)
     out: list[str] = []
     last = 0
+    shown: list[set[int]] = [set()]  # of the blocks around
     for line in writer.lines:
+        while len(shown) > line.depth:
+            shown.pop()
+        while len(shown) < line.depth:
+            shown.append(set())
         if line.number and line.number != last and not line.text.startswith(("else", "pass")):
             last = line.number
-            words = f"{last}: {source[last - 1].strip()}" if last <= len(source) else f"line {last}"
+            known = last in shown[-1] or last > len(source)
+            words = f"line {last}" if known else f"{last}: {source[last - 1].strip()}"
+            shown[-1].add(last)
             out.append(f"{'    ' * line.depth}# {words}"[:LINE_LENGTH])
         out.append("    " * line.depth + line.text)
     return out

@@ -126,7 +126,7 @@ def _function(shared: Shared, original: Function, decorator: str, name: str) -> 
     for block in function.region.blocks:
         writer.count_uses(block)
     Structure(writer, function).function()
-    return _Written(parameters, text_of(writer, decorator, name, parameters.values(), function.place.file))
+    return _Written(parameters, text_of(writer, decorator, name, (*parameters.values(),), function.place.file))
 
 
 def _header(module: Module, kernel: _Written, spec: LaunchSpec, name: str, imports: Iterable[Import]) -> str:

@@ -86,6 +86,7 @@ class Names:
                 self.loaded.update(author_name(value) or op.place.name for value in op.results)
             if op.name == "arith.select":
                 self.chosen[author_name(op.results[0]) or op.place.name] += 1
+        self.trips = _trips(ops, self.ends)
         for op in ops:
             if op.name == "scf.for" and op.regions[0].blocks[0].ops:
                 given = op.regions[0].blocks[0].ops[-1].operands
@@ -99,7 +100,9 @@ class Names:
         if op.name == "ttg.local_alloc":
             return _with(base or "tile", "smem")
         if not base:
-            return "end" if value in self.ends else self.places.get(value) or _plain(op, kind)
+            if value in self.ends or value in self.trips:
+                return "end" if value in self.ends else "trips"
+            return self.places.get(value) or _plain(op, kind)
         if value in self.places and base in self.loaded:
             return _with(base, self.places[value])
         return self.beside(base, value, kind)
@@ -136,6 +139,11 @@ class Names:
         if own == _NUMBER and found & {_TENSOR, _MEMORY}:
             return "slot" if value in self.slots else _with(base, "base")
         return base
+
+
+def _trips(ops: Sequence[Op], ends: set[str]) -> set[str]:
+    """What the ends of loops are made of by taking the tiles away that are ahead."""
+    return {op.operands[0] for op in ops if op.name == "arith.subi" and op.results[0] in ends}
 
 
 def part_of(name: str, what: str) -> str:
