@@ -14,6 +14,7 @@ from gluonize.trace.model.module import Function
 from gluonize.trace.model.op import Block, Op
 
 COPIES = 4  # times that a block which several branches go to is written out at most
+SHORT = 4  # operations of what is said in each branch that ends with it: a return, and what makes its value
 Edge = tuple[str, tuple[str, ...]]  # the label that is gone to, and what its arguments become
 
 
@@ -46,8 +47,11 @@ class Flow:
         return found
 
     def only_returns(self, label: str) -> bool:
-        """Whether a block does nothing but return: each branch that goes there says so itself."""
-        return len(self.by_label[label].ops) == 1 and self.by_label[label].ops[0].name == "tt.return"
+        """Whether a block does nothing but return, or little more than making the value: each branch that goes there says so itself.
+        Triton makes one block of equal ends, where the source has a return in each branch."""
+        ops = [op for each in self.reached[label] for op in self.by_label[each].ops]
+        ends = [op for op in ops if op.name == "tt.return"]
+        return len(ops) == 1 == len(ends) or len(ops) <= SHORT + len(ends) and all(op.operands for op in ends)
 
     def always_reaches(self, label: str, other: str) -> bool:
         """Whether each way on from a block leads to another one."""
@@ -104,7 +108,7 @@ class Structure:
 
     def _block(self, block: Block, stops: tuple[Stop, ...]) -> None:
         """A block and what follows it, up to where the branches around go on."""
-        self.written[block.label] += 1
+        self.written[block.label] += not self.flow.only_returns(block.label)
         if self.written[block.label] > COPIES:
             raise self.w.refuse(block.ops[-1], "too many branches go on together in its block")
         *ops, last = block.ops
@@ -172,9 +176,11 @@ class Structure:
         label, given = edge
         if any(stop.label == label for stop in stops[:-1]):
             raise self.w.refuse(op, "it leaves several branches at once")
-        ahead = stops[-1] if stops and stops[-1].label == label else None
-        at = ahead or Stop(label, self._homes(label))
         arguments = self.flow.by_label[label].arguments
-        become(self.w, [(at.homes[value], new) for (value, _), new in zip(arguments, given)])
-        if ahead is None:
-            self._arrive(at, stops)
+        if stops and stops[-1].label == label:
+            become(self.w, [(stops[-1].homes[value], new) for (value, _), new in zip(arguments, given)])
+            return
+        # What is written here alone needs no variables for what it is given.
+        self.w.only(given)
+        self.w.values |= {value: self.w.named(new) for (value, _), new in zip(arguments, given)}
+        self._block(self.flow.by_label[label], stops)

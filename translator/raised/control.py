@@ -13,6 +13,8 @@ from gluonize.trace.model.op import Block, Op
 from gluonize.trace.model.op_text import VALUES
 from gluonize.trace.model.types import Type
 
+_WORD = re.compile(r"[^\W\d]\w*")
+_FREE = re.compile(r"[\w.-]+|gl\.full\(\[[\d, ]*\], [\w.-]+, [\w.]+(, \w+)?\)")  # what is written takes no instruction
 _ENDS = ("scf.yield", "scf.condition", "tt.reduce.return", "tt.scan.return")
 _NAMES = {"arith.addi": "add", "arith.addf": "add", "arith.mulf": "multiply", "arith.muli": "multiply"}
 _NAMES |= {f"arith.max{kind}": "larger" for kind in ("si", "ui", "numf", "imumf")}
@@ -74,26 +76,74 @@ def _may_become(w: Writer, ops: Sequence[Op], last: Op | None, argument: str, va
 def _carry(
     w: Writer, bindings: Sequence[tuple[str, str]], kinds: Sequence[Type], given: Sequence[str] = ()
 ) -> list[str | None]:
-    """Variables for what a loop carries, with their first values; None for tokens, which Gluon has none of."""
+    """Variables for what a loop carries, with their first values; None for tokens, which Gluon has none of.
+
+    Gluon's loops carry variables in the order in which these are first assigned, and registers follow that order: it is the module's.
+    """
     w.only([first for _, first in bindings])
     names: list[str | None] = []
     of_loop = w.called.of_loop([argument for argument, _ in bindings])
+    order = _Order(w)
     for (argument, first), kind, new in zip_longest(bindings, kinds, given, fillvalue=""):
         if kind.kind == "token":
             w.values[argument] = Written("", kind)
             names.append(None)
             continue
         written = w.typed(w.read(first))
-        if w.own.get(written.text) == w.loop and w.uses[first] == 1:
-            name = written.text  # nothing else reads it, nor a loop around anew: this one goes on with the variable
+        # Where nothing else reads it, nor a loop around anew, this one goes on with the variable.
+        if w.own.get(written.text) == w.loop and w.uses[first] == 1 and order.goes_on(written.text):
+            name = written.text
         else:
             known = written.text.isidentifier() and author_name(argument) in of_loop
             name = w.fresh(plain(written.text) if known else w.called.carried(argument, first, kind, new))
-            w.line(f"{name} = {written.text}")
+            order.begin(name, written.text)
         w.values[argument] = Written(name, kind)
         w.carried.add(name)
         names.append(name)
+    order.end()
     return names
+
+
+class _Order:
+    """The places where the variables of a loop begin. What takes no instruction (a number, another variable) begins before a variable that
+    is there already and comes behind it; everything else in front of the loop."""
+
+    def __init__(self, w: Writer):
+        self.w = w
+        self.last = -1  # the line where the last one of them begins
+        self.early: list[Line] = []  # those that have no place yet
+
+    def goes_on(self, name: str) -> bool:
+        """Whether a variable that is there can be the next one."""
+        at = self._begins(name)
+        if at is None or at <= self.last or self.w.lines[at].depth != self.w.depth:
+            return False
+        self.w.lines[at:at] = self.early
+        self.last, self.early = at + len(self.early), []
+        return True
+
+    def begin(self, name: str, text: str) -> None:
+        """A new variable is the next one."""
+        line = Line(self.w.depth, f"{name} = {text}", self.w.place)
+        self.w.first[name] = line
+        self.early.append(line)
+        begins = [self._begins(word) for word in _WORD.findall(text) if word in self.w.names]
+        if not _FREE.fullmatch(text) or None in begins:
+            self.end()
+        else:
+            self.last = max([self.last, *(at for at in begins if at is not None)])
+
+    def end(self) -> None:
+        """What has no place yet stands here."""
+        self.w.lines += self.early
+        self.last, self.early = len(self.w.lines) - 1, []
+
+    def _begins(self, name: str) -> int | None:
+        """The line where a variable begins that has the same value ever after, -1 for a parameter."""
+        found = self.w.first.get(name)
+        if name in self.w.carried or name not in self.w.first:
+            return None
+        return next((at for at, line in enumerate(self.w.lines) if line is found), -1)
 
 
 def _counts_alone(w: Writer, body: Block, argument: str, new: str) -> tuple[Op, ...] | None:
@@ -270,15 +320,7 @@ def _helper(w: Writer, op: Op) -> str:
     inner.lines.append(Line(1, f"return {', '.join(made)}"))
     base = _NAMES.get(ops[0].name, "combine") if len(ops) == 1 else "combine"
     body = (f"({', '.join(names)}):", *("    " * line.depth + line.text for line in inner.lines))
-    known = w.shared.helpers
-    if body not in known:
-        name, number = base, 1
-        while name in w.shared.taken:
-            number += 1
-            name = f"{base}_{number}"
-        w.shared.taken.add(name)
-        known[body] = (name, ["@gluon.jit", f"def {name}{body[0]}", *body[1:]])
-    return known[body][0]
+    return w.helper(base, body, lambda name: ["@gluon.jit", f"def {name}{body[0]}", *body[1:]])
 
 
 def _parameters(count: int) -> list[str]:

@@ -13,11 +13,11 @@ import libcst as cst
 
 from gluonize.decide.layouts.constructors import constructor
 from gluonize.diagnostics import Diagnostic, TranslationError
-from gluonize.gluon.function import LINE_LENGTH, formatted
+from gluonize.gluon.imports import Import
 from gluonize.gluon.version_words import VersionWords
 from gluonize.gluon.walk import mapped
 from gluonize.raised.blocks import Structure
-from gluonize.raised.layouts import filled
+from gluonize.raised.function_text import source_of, text_of
 from gluonize.raised.operations import HANDLERS
 from gluonize.raised.text import SPEC_TYPES, Written
 from gluonize.raised.unique import with_unique_values
@@ -72,7 +72,7 @@ def raise_module(text: str, *, name: str = "", options: dict | None = None) -> R
         target = module.attributes.get("ttg.target", "none")
         message = f"the module's target is {target}: only TTGIR for AMD GPUs can be raised"
         raise TranslationError(Diagnostic("raise-module", message, name))
-    shared = Shared(module, target=module.target, source=_source(module.entry.place.file))
+    shared = Shared(module, target=module.target, source=source_of(module.entry.place.file))
     for called in module.functions:
         if called != module.entry.name:
             shared.functions[called] = Writer(shared, None, HANDLERS).fresh(called.rpartition(".")[2])
@@ -86,7 +86,7 @@ def raise_module(text: str, *, name: str = "", options: dict | None = None) -> R
     helpers = [lines for _, lines in shared.helpers.values()]
     spec = _spec(module, kernel, options or {})
     blocks = ["\n".join(lines) for lines in (*helpers, *(each.lines for each in functions), kernel.lines)]
-    text = "\n\n\n".join([_header(module, kernel, spec, name), *blocks]) + "\n"
+    text = "\n\n\n".join([_header(module, kernel, spec, name, shared.imports), *blocks]) + "\n"
     return Raised(module.entry.name, module.target, _in_words(text, triton_version()), spec)
 
 
@@ -122,16 +122,14 @@ def _function(shared: Shared, original: Function, decorator: str, name: str) -> 
         else:
             text = parameters[number] = writer.fresh(argument)
         writer.values[value] = Written(text, kind)
+    writer.first |= dict.fromkeys(parameters.values())
     for block in function.region.blocks:
         writer.count_uses(block)
     Structure(writer, function).function()
-    holes, layouts = writer.layouts.definitions(shared.taken | writer.names)
-    lines = [decorator, f"def {name}({', '.join(parameters.values())}):", *(f"    {line}" for line in layouts)]
-    lines += [""] * bool(layouts) + _commented(writer, function.place.file)
-    return _Written(parameters, _wrapped(filled(line, holes) for line in lines))
+    return _Written(parameters, text_of(writer, decorator, name, (*parameters.values(),), function.place.file))
 
 
-def _header(module: Module, kernel: _Written, spec: LaunchSpec, name: str) -> str:
+def _header(module: Module, kernel: _Written, spec: LaunchSpec, name: str, imports: Iterable[Import]) -> str:
     said = f" in {name}" if name else ""
     options = "".join(f", {key}={value!r}" for key, value in spec.options.items())
     launch = f"{module.entry.name}[grid]({', '.join(kernel.parameters.values())}{options})"
@@ -145,6 +143,7 @@ def _header(module: Module, kernel: _Written, spec: LaunchSpec, name: str) -> st
             "",
             "from triton.experimental import gluon",
             "from triton.experimental.gluon import language as gl",
+            *sorted(each.text for each in imports),
         ]
     )
 
@@ -157,45 +156,6 @@ def _described(module: Module, kernel: _Written) -> list[str]:
         for number, name in kernel.parameters.items()
         if (kind := module.entry.arguments[number][1]).kind == "desc"
     ]
-
-
-def _commented(writer: Writer, file: str) -> list[str]:
-    """The statements, with the lines of the source in comments."""
-    source = _source(file)
-    out: list[str] = []
-    last = 0
-    for line in writer.lines:
-        if line.number and line.number != last and not line.text.startswith(("else", "pass")):
-            last = line.number
-            words = f"{last}: {source[last - 1].strip()}" if last <= len(source) else f"line {last}"
-            out.append(f"{'    ' * line.depth}# {words}"[:LINE_LENGTH])
-        out.append("    " * line.depth + line.text)
-    return out
-
-
-def _wrapped(lines: Iterable[str]) -> list[str]:
-    """Lines that are too long as black has them."""
-    out = []
-    for line in lines:
-        text = line.lstrip()
-        if len(line) > LINE_LENGTH and text.startswith("def "):
-            name, parameters = text.removesuffix("):").split("(", 1)
-            inside = f"    {parameters}"
-            each = [inside] if len(inside) <= LINE_LENGTH else [f"    {one}," for one in parameters.split(", ")]
-            out += [f"{name}(", *each, "):"]
-        elif len(line) <= LINE_LENGTH or text.startswith("#") or text.endswith(":"):
-            out.append(line)
-        else:
-            indent = line[: len(line) - len(text)]
-            out += [indent + part if part else "" for part in formatted(text, len(indent)).splitlines()]
-    return out
-
-
-def _source(file: str) -> list[str]:
-    try:
-        return Path(file).read_text(encoding="utf-8").splitlines() if file else []
-    except (OSError, UnicodeDecodeError):
-        return []
 
 
 def _spec(module: Module, written: _Written, options: dict) -> LaunchSpec:

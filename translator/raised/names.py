@@ -26,7 +26,8 @@ _PLAIN = {
     "tt.scan": "scanned",
     "ttg.local_alloc": "tile",
     "ttg.memdesc_index": "tile",
-    "tt.make_tensor_descriptor": "descriptor",
+    "tt.make_tensor_descriptor": "desc",
+    "amdg.update_tensor_descriptor": "desc",
 }
 _NUMBERED = re.compile(r"\.\d+(?=#|$)")
 _COUNTED = re.compile(r"_\d+$")
@@ -77,12 +78,15 @@ class Names:
                     self.classes.setdefault(base, set()).add(_class(kind))
             if op.name == "scf.for":
                 self.ends.add(op.for_loop.high)
+            if op.name == "amdg.update_tensor_descriptor":
+                self.places |= {value: "offset" for value in op.listed("add_offsets") if value not in self.places}
             if op.name in _ACCESSES:
                 what, at = _ACCESSES[op.name]
                 self.places.setdefault(op.operands[at], what)
                 self.loaded.update(author_name(value) or op.place.name for value in op.results)
             if op.name == "arith.select":
                 self.chosen[author_name(op.results[0]) or op.place.name] += 1
+        self.trips = _trips(ops, self.ends)
         for op in ops:
             if op.name == "scf.for" and op.regions[0].blocks[0].ops:
                 given = op.regions[0].blocks[0].ops[-1].operands
@@ -96,7 +100,9 @@ class Names:
         if op.name == "ttg.local_alloc":
             return _with(base or "tile", "smem")
         if not base:
-            return "end" if value in self.ends else self.places.get(value) or _plain(op, kind)
+            if value in self.ends or value in self.trips:
+                return "end" if value in self.ends else "trips"
+            return self.places.get(value) or _plain(op, kind)
         if value in self.places and base in self.loaded:
             return _with(base, self.places[value])
         return self.beside(base, value, kind)
@@ -127,12 +133,22 @@ class Names:
         """A name for what belongs to the author's `base`, which is that itself only where nothing is more like it."""
         found, own = self.classes.get(base, set()), _class(kind)
         if own == _MEMORY:
-            return base if found == {_MEMORY} else _with(base, "slot")
+            return base if found == {_MEMORY} else _with(base, "desc" if kind.kind == "desc" else "slot")
         if own == _TRUTH and found - {_TRUTH}:
             return _with(base, "mask") if kind.shape else "condition"
         if own == _NUMBER and found & {_TENSOR, _MEMORY}:
             return "slot" if value in self.slots else _with(base, "base")
         return base
+
+
+def _trips(ops: Sequence[Op], ends: set[str]) -> set[str]:
+    """What the ends of loops are made of by taking the tiles away that are ahead."""
+    return {op.operands[0] for op in ops if op.name == "arith.subi" and op.results[0] in ends}
+
+
+def part_of(name: str, what: str) -> str:
+    """A name for a part of a variable: a slot of `a_smem` is `a_slot`."""
+    return _with(re.sub(r"_(smem|desc|slot)$", "", plain(name)), what)
 
 
 def _with(base: str, what: str) -> str:

@@ -6,8 +6,11 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
+from gluonize.gluon import own_builtins
+from gluonize.gluon.own_builtins import MFMA_TF32
 from gluonize.raised import control
 from gluonize.raised.libdevice import function_of
+from gluonize.raised.specialized import specialize
 from gluonize.raised.table import ROWS
 from gluonize.raised.text import ATOM, UNARY, Written, number
 from gluonize.raised.writer import Writer
@@ -22,7 +25,8 @@ _COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=
 _FLOATS = {"oeq": "==", "une": "!=", "olt": "<", "ole": "<=", "ogt": ">", "oge": ">="}
 _NOT_FLOATS = {"ult": ">=", "ule": ">", "ugt": "<=", "uge": "<"}
 _POLICY = re.compile(r"cache_modifier = (\w+), eviction_policy = (\w+)")
-_COPY = "gl.amd.cdna4.async_copy"
+_TDM = "gl.amd.cdna5.tdm"
+_BARRIER = "gl.amd.cdna5.mbarrier"
 
 
 def constant(w: Writer, op: Op) -> None:
@@ -209,7 +213,7 @@ def buffer_load(w: Writer, op: Op) -> None:
     masked = _mask(w, mask)
     filled = None if masked is None else _other(w, other)
     text = _arguments(pointer.text, offset.text, mask=masked, other=filled, cache=_cache(op))
-    w.keep(op, Written(f"gl.amd.cdna3.buffer_load({text})", op.type), False)
+    w.keep(op, Written(f"{w.amd(target(w.shared.target).buffer_module)}.buffer_load({text})", op.type), False)
 
 
 def buffer_store(w: Writer, op: Op) -> None:
@@ -219,7 +223,7 @@ def buffer_store(w: Writer, op: Op) -> None:
     pointer, offset = w.read(base), w.read(offsets).whole
     mask = _mask(w, rest[0] if rest else None)
     text = _arguments(value.text, pointer.text, offset.text, mask=mask, cache=_cache(op))
-    w.statement(op, Written(f"gl.amd.cdna3.buffer_store({text})", Type("none")))
+    w.statement(op, Written(f"{w.amd(target(w.shared.target).buffer_module)}.buffer_store({text})", Type("none")))
 
 
 def buffer_copy(w: Writer, op: Op) -> None:
@@ -229,7 +233,7 @@ def buffer_copy(w: Writer, op: Op) -> None:
     text = _arguments(
         into.text, pointer.text, offset.text, mask=_mask(w, mask), other=_other(w, other), cache_modifier=_cache(op)
     )
-    w.statement(op, Written(f"{_COPY}.buffer_load_to_shared({text})", Type("none")))
+    w.statement(op, Written(f"{w.copies}.buffer_load_to_shared({text})", Type("none")))
 
 
 def global_copy(w: Writer, op: Op) -> None:
@@ -243,13 +247,13 @@ def global_copy(w: Writer, op: Op) -> None:
         other=_other(w, None if other is None else op.operands[other]),
         cache_modifier=f'".{found.group(1)}"' if found and found.group(1) != "none" else None,
     )
-    name = "gl.amd.cdna5.async_copy.global_to_shared" if not target(w.shared.target).copies_take_buffers else None
-    w.statement(op, Written(f"{name or f'{_COPY}.global_load_to_shared'}({text})", Type("none")))
+    name = "global_load_to_shared" if target(w.shared.target).copies_take_buffers else "global_to_shared"
+    w.statement(op, Written(f"{w.copies}.{name}({text})", Type("none")))
 
 
 def wait(w: Writer, op: Op) -> None:
     count = w.groups_since("ttg.async_commit_group", op) if op.operands else op.attribute("num")
-    w.statement(op, Written(f"{_COPY}.wait_group({count})", Type("none")))
+    w.statement(op, Written(f"{w.copies}.wait_group({count})", Type("none")))
 
 
 def local_alloc(w: Writer, op: Op) -> None:
@@ -262,12 +266,17 @@ def local_alloc(w: Writer, op: Op) -> None:
     shared = w.module.shared(kind, tile)
     if shared is None:
         raise w.refuse(op, f"Gluon has no constructor for the layout {kind.layout}")
-    layout = w.layouts.spell(shared, op.place.name)
+    layout = f"{_BARRIER}.MBarrierLayout()" if _is_barrier(w, kind) else w.layouts.spell(shared, op.place.name)
     parts = [w.dtype(op, kind), lists(tuple(kind.shape)), layout]
     if op.operands:
         parts.append(w.read(op.operands[0]).whole.text)
     w.flush()
     w.assign(op.results[0], Written(f"gl.allocate_shared_memory({', '.join(parts)})", kind), op)
+
+
+def _is_barrier(w: Writer, kind: Type) -> bool:
+    """Whether memory is for barriers, of which nothing but the type tells."""
+    return w.module.has("amdg.init_barrier") and kind.element == "i64" and kind.shape[-1] == 1
 
 
 def reshape(w: Writer, op: Op) -> None:
@@ -298,7 +307,7 @@ def local_load(w: Writer, op: Op) -> None:
     waited = token is not None and w.groups("ttg.async_commit_group").origin(op.operands[token]) == "ttg.async_wait"
     waited |= bool(op.attribute("ttg.amdg.syncedViaAsyncWait"))  # what Gluon's own relaxed load leaves in a module
     if waited and target(w.shared.target).relaxed_lds_reads:
-        text = f"{_COPY}.load_shared_relaxed({source.text}, {layout})"
+        text = f"{w.copies}.load_shared_relaxed({source.text}, {layout})"
     else:
         text = f"{source.at(ATOM)}.load({layout})"
     w.keep(op, Written(text, kind), False)
@@ -308,8 +317,11 @@ def dot(w: Writer, op: Op) -> None:
     a, b, acc = (w.read(value).whole for value in op.operands[:3])
     layout = w.module.layout(op.type)
     precision = op.attribute("inputPrecision") or "ieee"
-    if a.type.element == "f32" and precision != "ieee":
-        raise w.refuse(op, f"a product of fp32 in {precision}")
+    if a.type.element == "f32" and precision != "ieee" and isinstance(layout, (Mfma, Wmma)):
+        if precision != "tf32" or isinstance(layout, Wmma):
+            raise w.refuse(op, f"a product of fp32 in {precision}")
+        w.keep(op, Written(f"{w.builtin('mfma_tf32', MFMA_TF32)}({a.text}, {b.text}, {acc.text})", op.type), False)
+        return
     if isinstance(layout, Mfma):
         name = f"amd.cdna{4 if layout.version == 4 else 3}.mfma"
     elif isinstance(layout, Wmma):
@@ -326,13 +338,30 @@ def scaled_dot(w: Writer, op: Op) -> None:
     scales: list[str] = ["None", "None"]
     for at in scaled:
         scales[operands.index(at - 1)] = w.read(op.operands[at]).whole.text
-    a, b, acc = (w.read(op.operands[i]).whole.text for i in operands[:3])
+    a, b, acc = (w.read(op.operands[i]).whole for i in operands[:3])
     if op.attribute("lhs_k_pack") is False or op.attribute("rhs_k_pack") is False:
         raise w.refuse(op, "operands that are packed along another dimension than K")
     left, right = op.attribute("lhs"), op.attribute("rhs")
+    a, b = (w.without_sign(x) if form == "e2m1" else x for x, form in ((a, left), (b, right)))
     name = "amd.cdna4.mfma_scaled" if isinstance(layout, Mfma) else "amd.cdna5.wmma_scaled"
-    text = f'gl.{name}({a}, {scales[0]}, "{left}", {b}, {scales[1]}, "{right}", {acc})'
+    text = f'gl.{name}({a.text}, {scales[0]}, "{left}", {b.text}, {scales[1]}, "{right}", {acc.text})'
+    if scales == ["None", "None"]:
+        own = w.builtin(*own_builtins.unscaled(left, right, name.rpartition(".")[2]))
+        text = f"{own}({a.text}, {b.text}, {acc.text})"
     w.keep(op, Written(text, op.type), False)
+
+
+def scaled_upcast(w: Writer, op: Op) -> None:
+    x, scale = (w.read(value).whole for value in op.operands)
+    kind, axis = op.type, op.attribute("axis")
+    if scale.type.element == "i8":
+        along = "" if axis is None else f", {axis}"
+        module = w.amd(target(w.shared.target).buffer_module)
+        text = f"{module}.scaled_upcast({x.text}, {scale.text}, {w.dtype(op, kind)}{along})"
+    else:
+        name = w.builtin(*own_builtins.scaled_upcast(op.name[-3:], w.dtype(op, kind), axis))
+        text = f"{name}({x.text}, {scale.text})"
+    w.keep(op, Written(text, kind), True)
 
 
 def call(w: Writer, op: Op) -> None:
@@ -459,7 +488,7 @@ def descriptor(w: Writer, op: Op) -> None:
     if shared is None:
         raise w.refuse(op, f"Gluon has no constructor for the layout {kind.layout}")
     layout = w.layouts.spell(shared, op.place.name)
-    text = f"gl.amd.cdna5.tdm.make_tensor_descriptor({base.text}, {lists_of[0]}, {lists_of[1]}, {lists(kind.shape)}, {layout})"
+    text = f"{_TDM}.make_tensor_descriptor({base.text}, {lists_of[0]}, {lists_of[1]}, {lists(kind.shape)}, {layout})"
     w.keep(op, Written(text, kind), True)
 
 
@@ -474,17 +503,36 @@ def update_descriptor(w: Writer, op: Op) -> None:
     named["clamp_bounds"] = "True" if "clamp_bounds" in op.text else None
     text = _arguments(source.text, **named)
     kind = source.type
-    w.keep(op, Written(f"gl.amd.cdna5.tdm.update_tensor_descriptor({text})", kind), True)
+    w.keep(op, Written(f"{_TDM}.update_tensor_descriptor({text})", kind), True)
+
+
+def _of_copy(w: Writer, op: Op) -> dict[str, str | None]:
+    """What a copy of the data mover is given by name."""
+    barrier, hint, cache = op.keyword("barrier"), op.attribute("warp_used_hint"), _cache(op)
+    return {
+        "mbarrier": None if barrier is None else w.read(op.operands[barrier]).text,
+        "warp_used_hint": None if hint is None else bin(hint),
+        "cache_modifier": cache,
+    }
 
 
 def tdm_load(w: Writer, op: Op) -> None:
     source, into = w.read(op.operands[0]), w.read(op.operands[op.keyword("into")])
-    w.statement(op, Written(f"gl.amd.cdna5.tdm.async_load({source.text}, dest={into.text})", Type("none")))
+    text = _arguments(source.text, dest=into.text, **_of_copy(w, op))
+    w.statement(op, Written(f"{_TDM}.async_load({text})", Type("none")))
 
 
 def tdm_store(w: Writer, op: Op) -> None:
     into, source = w.read(op.operands[0]), w.read(op.operands[op.keyword("from")])
-    w.statement(op, Written(f"gl.amd.cdna5.tdm.async_store({into.text}, src={source.text})", Type("none")))
+    text = _arguments(into.text, src=source.text, **_of_copy(w, op))
+    w.statement(op, Written(f"{_TDM}.async_store({text})", Type("none")))
+
+
+def tdm_rows(w: Writer, op: Op) -> None:
+    """Rows that a tensor names."""
+    descriptor, rows, tile = (w.read(value).whole for value in op.operands[:3])
+    text = _arguments(descriptor.text, rows.text, tile.text, mbarrier=_of_copy(w, op)["mbarrier"])
+    w.statement(op, Written(f"{_TDM}.async_{op.name.rpartition('_')[2]}({text})", Type("none")))
 
 
 def tdm_wait(w: Writer, op: Op) -> None:
@@ -493,7 +541,20 @@ def tdm_wait(w: Writer, op: Op) -> None:
         count = w.groups_since(names[0], op)
     else:
         count = op.attribute("num")
-    w.statement(op, Written(f"gl.amd.cdna5.tdm.async_wait({count})", Type("none")))
+    w.statement(op, Written(f"{_TDM}.async_wait({count})", Type("none")))
+
+
+# Barriers in LDS
+
+
+def init_barrier(w: Writer, op: Op) -> None:
+    w.statement(op, Written(f"{_BARRIER}.init({w.read(op.operands[0]).text}, {op.counted})", Type("none")))
+
+
+def arrive(w: Writer, op: Op) -> None:
+    count = f"{op.counted}" if op.counted != 1 else None
+    text = _arguments(w.read(op.operands[0]).text, count=count)
+    w.keep_or_say(op, Written(f"{_BARRIER}.arrive({text})", op.type))
 
 
 HANDLERS: dict[str, Handler] = {
@@ -526,6 +587,8 @@ HANDLERS: dict[str, Handler] = {
     "ttg.memdesc_index": index,
     "tt.dot": dot,
     "tt.dot_scaled": scaled_dot,
+    "amdg.scaled_upcast_fp4": scaled_upcast,
+    "amdg.scaled_upcast_fp8": scaled_upcast,
     "tt.call": call,
     "tt.histogram": histogram,
     "ttg.memdesc_reinterpret": reinterpret,
@@ -543,7 +606,12 @@ HANDLERS: dict[str, Handler] = {
     "amdg.update_tensor_descriptor": update_descriptor,
     "amdg.async_tdm_copy_global_to_local": tdm_load,
     "amdg.async_tdm_copy_local_to_global": tdm_store,
+    "amdg.async_tdm_gather": tdm_rows,
+    "amdg.async_tdm_scatter": tdm_rows,
     "amdg.async_tdm_wait": tdm_wait,
+    "amdg.init_barrier": init_barrier,
+    "amdg.arrive_barrier": arrive,
+    "ttg.warp_specialize": specialize,
     "scf.for": control.for_loop,
     "scf.while": control.while_loop,
     "scf.if": control.branch,

@@ -1,7 +1,7 @@
 """How each operation of a module is spelled in Gluon: one row each. An operation without a row is refused.
 
 A template has `{0}`, `{1}`, ... for operands, which are broadcast where it says so, `{dtype}`, `{shape}` and `{layout}` for those of the
-result, `{unsigned}` for the result's type without a sign, and `{name}` for an attribute. One that is an operator between two
+result, `{unsigned}` for the result's type without a sign, `{copies}` for the module of asynchronous copies, and `{name}` for an attribute. One that is an operator between two
 operands needs no brackets; the writer puts them.
 """
 
@@ -100,7 +100,12 @@ ROWS: dict[str, Row] = {
     "ttg.memdesc_reshape": Row("{0}.reshape({shape})"),
     "ttg.local_store": Row("{1}.store({0})", pure=False),
     "ttg.local_dealloc": Row("{0}._keep_alive()", pure=False),
-    "ttg.async_commit_group": Row("gl.amd.cdna4.async_copy.commit_group()", pure=False),
+    "ttg.async_commit_group": Row("{copies}.commit_group()", pure=False),
+    # Barriers in LDS, and those of a cluster
+    "amdg.wait_barrier": Row("gl.amd.cdna5.mbarrier.wait({0}, {1})", pure=False),
+    "amdg.async_copy_mbarrier_arrive": Row("gl.amd.cdna5.async_copy.mbarrier_arrive({0})", pure=False),
+    "amdg.cluster_barrier_arrive": Row("gl.amd.cdna5.cluster.arrive()", pure=False),
+    "amdg.cluster_barrier_wait": Row("gl.amd.cdna5.cluster.wait()", pure=False),
     # Order
     "llvm.intr.assume": Row("gl.assume({0})", pure=False),
     "ttg.barrier": Row("gl.barrier()", pure=False),
@@ -113,6 +118,8 @@ COPIES = frozenset(
         "amdg.buffer_load_to_local",
         "amdg.async_tdm_copy_global_to_local",
         "amdg.async_tdm_copy_local_to_global",
+        "amdg.async_tdm_gather",
+        "amdg.async_tdm_scatter",
     )
 )
 # In which order the text of an operation evaluates its operands, where that is not the order in which they are printed: Triton's code generator

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field, replace
 
 from gluonize.decide.layouts.inferred import NoLayout, infer
 from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.gluon.imports import Import
+from gluonize.gluon.own_builtins import BUILTIN
 from gluonize.raised.layouts import LayoutNames
-from gluonize.raised.names import Names, plain
+from gluonize.raised.names import Names, author_name, part_of, plain
 from gluonize.raised.table import COPIES, ORDERS, PROMISES, ROWS, Row
 from gluonize.raised.text import ANY, ATOM, COMPARISON, OPERATORS, UNARY, Written, dtype
 from gluonize.raised.waits import AnotherBlock, Groups
@@ -29,7 +31,11 @@ _FOR = re.compile(r"\s*for (\w+) in ")
 _WORD = re.compile(r"[^\W\d]\w*")
 _CAST = re.compile(r"(?:(?P<name>[a-zA-Z]\w*)|gl\.program_id\((?P<axis>\d)\))\.to\(gl\.\w+\)$")
 _OPERATOR = re.compile(r"\{0\} (\S+) \{1\}")
-RESERVED = frozenset((*keyword.kwlist, *dir(builtins), "gl", "tl", "gluon", "triton", "math", "float"))
+AMD_MODULES = ("async_copy", "cluster", "mbarrier", "tdm")  # that families have
+_FAMILIES = ("cdna3", "cdna4", "cdna5", "rdna3", "rdna4")
+RESERVED = frozenset(
+    (*keyword.kwlist, *dir(builtins), "gl", "tl", "gluon", "triton", "math", "float", *AMD_MODULES, *_FAMILIES)
+)
 
 
 @dataclass
@@ -58,6 +64,7 @@ class Shared:
     taken: set[str] = field(default_factory=lambda: set(RESERVED))
     helpers: dict[tuple[str, ...], tuple[str, list[str]]] = field(default_factory=dict)
     functions: dict[str, str] = field(default_factory=dict)
+    imports: list[Import] = field(default_factory=list)
     target: str = ""
     source: Sequence[str] = ()
 
@@ -86,10 +93,12 @@ class Writer:
         self.pending: list[Pending] = []
         self.lines: list[Line] = []
         self.depth = 1
+        self.warps = self.module.warps
         self.names: set[str] = set()
         self.carried: set[str] = set()
         self.called = Names(function)
         self.own: dict[str, int] = {}  # variables that are written once, where their value is -> the loop around that
+        self.first: dict[str, Line | None] = {}  # the line where a variable begins, None for parameters
         self.loop = self.loops = 0  # the innermost one that is being written, 0 outside; how many there were
         self.homes: dict[str, str] = {}
         self.left_out: set[Op] = set()  # of which nothing comes
@@ -111,6 +120,34 @@ class Writer:
         self.names.add(name)
         return name
 
+    def helper(self, base: str, body: tuple[str, ...], lines: Callable[[str], list[str]]) -> str:
+        """What a function of the file is called. body: what tells it from others; lines: its text under a name."""
+        known = self.shared.helpers
+        if body not in known:
+            name, number = base, 1
+            while name in self.shared.taken:
+                number += 1
+                name = f"{base}_{number}"
+            self.shared.taken.add(name)
+            known[body] = (name, lines(name))
+        return known[body][0]
+
+    def builtin(self, name: str, text: str) -> str:
+        """What a builtin is called that the file brings along."""
+        if BUILTIN not in self.shared.imports:
+            self.shared.imports.append(BUILTIN)
+        return self.helper(name, (text,), lambda own: text.replace(f"def {name}(", f"def {own}(").rstrip().splitlines())
+
+    @staticmethod
+    def amd(family: str) -> str:
+        """Gluon's module of a family; the file imports it (`function_text.py`)."""
+        return f"gl.amd.{family}"
+
+    @property
+    def copies(self) -> str:
+        """Gluon's module of asynchronous copies to LDS."""
+        return f"{self.amd('cdna5' if target(self.shared.target).family == 'cdna5' else 'cdna4')}.async_copy"
+
     def refuse(self, op: Op, why: str) -> TranslationError:
         """What to raise for an operation that Gluon cannot say."""
         at = op.place
@@ -125,6 +162,24 @@ class Writer:
                 self.taken = True
                 return item.written
         return self.values[value]
+
+    def named(self, value: str) -> Written:
+        """The expression for a value that may be read several times: a number, or a variable."""
+        waits = next((item for item in self.pending if item.value == value), None)
+        if waits is not None:
+            self.pending.remove(waits)
+            self.assign(value, waits.written, waits.op)
+        return self.values[value]
+
+    def variable(self, value: str) -> Written:
+        """The variable for a value, which gets one here where it has none."""
+        found = self.named(value)
+        if not found.text.isidentifier():
+            name = self.fresh(author_name(value) or "x")
+            self.line(f"{name} = {self.typed(found).text}")
+            self.first[name] = self.lines[-1]
+            found = self.values[value] = Written(name, found.type)
+        return found
 
     def waiting(self, value: str) -> Written:
         """The expression of a value that waits for its use."""
@@ -212,6 +267,7 @@ class Writer:
         if value not in self.homes:
             self.own[name] = self.loop
         self.line(f"{name} = {self.typed(written).text}", op.place.line)
+        self.first.setdefault(name, self.lines[-1])
         self.values[value] = Written(name, written.type)
 
     def _called(self, value: str, written: Written, op: Op) -> str:
@@ -220,6 +276,10 @@ class Writer:
             if before is not None and before.text in self.carried:
                 return plain(before.text)
         found = self.called.of(value, op, written.type)
+        if found in ("tile", "desc") and op.operands:
+            source = self.values.get(op.operands[0])
+            if source is not None and source.type.kind == written.type.kind and source.text.isidentifier():
+                return part_of(source.text, "slot" if found == "tile" else "desc")
         cast = _CAST.match(written.text) if found == "x" else None
         if cast is None:
             return found
@@ -323,11 +383,13 @@ class Writer:
         self.flush()
         self.line(written.text, op.place.line or self.place)
 
-    def several(self, op: Op, text: str) -> list[str]:
-        """Write an operation with several results."""
+    def several(self, op: Op, text: str, called: Sequence[str] = ()) -> list[str]:
+        """Write an operation with several results. called: what they are called, where that is not what the module says."""
         self.flush()
-        names = [self.fresh(self.called.of(value, op, kind)) for value, kind in zip(op.results, op.result_types)]
+        called = called or [self.called.of(value, op, kind) for value, kind in zip(op.results, op.result_types)]
+        names = [self.fresh(name) for name in called]
         self.line(f"{', '.join(names)} = {text}", op.place.line)
+        self.first |= dict.fromkeys(names, self.lines[-1])
         for value, name, kind in zip(op.results, names, op.result_types):
             self.values[value] = Written(name, kind)
         return names
@@ -364,6 +426,8 @@ class Writer:
             return operands[int(name)]
         if name == "order":
             return f"[{', '.join(map(str, op.integers('order')))}]"
+        if name == "copies":
+            return self.copies
         if name == "axis" and op.word in ("x", "y", "z"):
             return str("xyz".index(op.word))
         if name in ("dtype", "unsigned", "shape", "layout"):
@@ -436,7 +500,7 @@ class Writer:
         wanted, given = self.layout_of(op, kind), self.layout_of(op, source)
         detail = {"reshape": kind.shape, "permute": op.integers("order")}.get(name, ())
         try:
-            found = infer(target(self.shared.target), self.module.warps, name, source.shape or (), given, detail)
+            found = infer(target(self.shared.target), self.warps, name, source.shape or (), given, detail)
         except (NoLayout, ValueError) as error:
             raise self.refuse(op, f"Gluon finds no layout for its result ({error})") from None
         return "" if found == wanted else self.layouts.spell(wanted, op.place.name)

@@ -13,8 +13,8 @@ from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.products.products import DTYPE, ELEMENT, DotPlan
 from gluonize.facts.refusals import refuse
-from gluonize.gluon.imports import Import
 from gluonize.gluon.nodes import Named, Operand, Product, Read, Slot, beside, walk
+from gluonize.gluon.own_builtins import BUILTIN, MFMA_TF32
 from gluonize.gluon.written import Does, Written, call, keyword, method
 from gluonize.gluon.written import name as variable
 from gluonize.trace.front.trace import TensorFact
@@ -29,14 +29,6 @@ from gluonize.write.state.writing import Writing, added
 
 _TRITON = {"f16": "fp16", "f32": "fp32"}  # what operands are widened to
 SCALED_FORMAT = {"fp8e4nv": "e4m3", "fp8e5": "e5m2"}
-# Gluon's mfma has no precision; the operation under it has one.
-_MFMA_TF32 = '''@builtin
-def mfma_tf32(a, b, acc, _semantic=None):
-    """`mfma` of fp32 operands in the precision that `tl.dot` has here unless it is told otherwise: TF32."""
-    product = _semantic.dot(a, b, acc, input_precision="tf32", max_num_imprecise_acc=None, out_dtype=acc.dtype)
-    return gl.tensor(product.handle, acc.type)
-'''
-
 # Which of the instructions a product has follows from its layout: the scaled one is deeper.
 _MULTIPLY_FP8 = '''@gluon.jit
 def multiply_fp8(a, b, a_format: gl.constexpr, b_format: gl.constexpr, acc):
@@ -145,8 +137,8 @@ def _instruction(site: Site, plan: DotPlan, fa, fb, a: Written, b: Written, acc:
         arguments = (a, "None", f'"{formats[0]}"', b, "None", f'"{formats[1]}"', given, *pinned)
         return _product(site, plan, call(f"{module}.{name}", *arguments))
     if plan.tf32:
-        site.record.imports.add(Import("triton.language.core", "builtin"))
-        return call(added(site.facts, site.record, Synthesized("mfma_tf32", _MFMA_TF32)), a, b, given)
+        site.record.imports.add(BUILTIN)
+        return call(added(site.facts, site.record, Synthesized("mfma_tf32", MFMA_TF32)), a, b, given)
     module = site.record.amd(site.facts.kernel.dot_module)
     name = site.facts.kernel.target.matrix_kind
     if filled and _tiles(site.facts, plan, 1) < _tiles(site.facts, plan, 0):
