@@ -65,7 +65,7 @@ def contract_of(lines: Sequence[str], constants: Mapping[str, Any]) -> Contract:
                 least[name.strip()] = max(int(found.group(2)), least.get(name.strip(), -LIMIT))
         elif " <= " in line:
             left, _, right = line.rpartition(" <= ")
-            limit = _number(right)
+            limit = value_of(right, {})
             if limit is not None:
                 most.append((left, limit))
     known = {k: v for k, v in constants.items() if type(v) is int} | least
@@ -153,12 +153,13 @@ class _Put(ast.NodeTransformer):
         return self.new if node is self.old else self.generic_visit(node)
 
 
-def _number(text: str) -> int | None:
+def value_of(text: str, values: Mapping[str, int]) -> int | None:
+    """The number that an expression of a header is with these values of names; None where it is none."""
     try:
         tree = ast.parse(text, mode="eval").body
     except SyntaxError:
         return None
-    return _evaluate(tree, {})
+    return _evaluate(tree, values)
 
 
 def _evaluate(node: ast.expr, values: Mapping[str, int]) -> int | None:
