@@ -66,4 +66,4 @@ def test_a_renamed_function_and_a_moved_module(tmp_path: Path, mended: bool):
         text = out.read_text()
         assert "async_copy.close_group()" in text and "commit_group" not in text
         assert "from triton.experimental.gluon.language.amd.cdna4 import copies as async_copy" in text
-        assert "validated" in done.stdout and "2 launches" in done.stdout
+        assert "proved" in done.stdout and "2 launches" in done.stdout

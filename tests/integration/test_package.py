@@ -84,7 +84,7 @@ def test_they_run_where_nothing_else_is_installed(distributions, tmp_path):
         assert "translate" in gluonize("--help")
         given = ["-t", "gfx950", "-l", "launches.json"]
         printed = gluonize("translate", "kernel.py", *given, "-k", "softmax_kernel", "--no-cache")
-        assert "validated" in printed
+        assert "proved" in printed
         gluonize("report", "kernel.py", *given, "-o", "page.html", "--no-validate")
         assert "</html>" in (tmp_path / "page.html").read_text()
         gluonize("check")

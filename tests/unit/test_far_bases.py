@@ -56,13 +56,14 @@ def pages(folder: Path, loads: str, target: str, wide: str = ".to(tl.int64)", st
 
 
 def verdict(folder: Path, text: str, spec, target: str) -> str:
-    """What the prover says of the translation `text` of the source in `folder`."""
+    """What the prover says of the translation `text` of the source in `folder`, and what of storage that rests on."""
     out = folder / "out.py"
     out.write_text(text)
     left, right = source_stage(str(folder / "source.py"), spec, target), translated_stage(str(out), spec, target)
     contract = read_contract(text, spec.kernel, spec.constexprs)
     contract = replace(contract, copies_end=target_row(target).copies_end_with_program)
-    return prove(parse_module(left.text), parse_module(right.text), contract).word
+    found = prove(parse_module(left.text), parse_module(right.text), contract)
+    return " if ".join([found.word, *found.assumed])
 
 
 @pytest.mark.parametrize("target", ["gfx942", "gfx950", "gfx1201", "gfx1250"])
@@ -94,6 +95,8 @@ def test_offsets_that_lose_the_page_are_not_proved_for_large_tensors(tmp_path):
     wrong = text.replace(
         right, "buffer_load(x_ptr, (page * stride_page).to(gl.int32) + offs_row[:, None] * stride_row + "
     )
-    assert verdict(tmp_path, wrong, spec, "gfx950") == PROVED  # of a storage within 2 GiB
+    assert verdict(tmp_path, wrong, spec, "gfx950") == f"{PROVED} if storage of table_ptr, x_ptr is within 2 GiB"
+    stated = wrong.replace("assumes storage of out_ptr", "assumes storage of x_ptr, out_ptr")
+    assert stated != wrong and verdict(tmp_path, stated, spec, "gfx950") == PROVED
     large = replace(spec, attrs=spec.attrs | {"x_ptr": "D"})
     assert verdict(tmp_path, wrong, large, "gfx950") != PROVED

@@ -135,7 +135,7 @@ def test_a_helper_made_by_a_call(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("l.json").write_text(json.dumps(LAUNCH | {"kernel": "add"}))
     assert run(["translate", "k.py", "-t", "gfx942", "-l", "l.json", "-o", "out.py", "-q"]) == 0
-    assert "# Validated: " in Path("out.py").read_text()
+    assert "# Proved: " in Path("out.py").read_text()
 
 
 WRAPPED = f"def my_jit(fn):\n    return {TUNED}(triton.jit(fn))\n\n\n"

@@ -350,7 +350,7 @@ class TestUpdate:
         edit("scale.py", "    y = x * FACTOR\n", "    y = x * FACTOR\n    y = tl.where(offsets > 3, y, x)\n")
         write_launches(project, values=values(), grid=[2])
         assert run(["update"]) == 0
-        assert "✓ scale_kernel  validated" in capsys.readouterr().out
+        assert "✓ scale_kernel  proved" in capsys.readouterr().out
         text = Path(OUT).read_text()
         assert "gl.where(places > 3, y, x)" in text and "offsets >" not in text
 
@@ -485,14 +485,14 @@ def test_an_edited_file_does_not_stay_validated(project, capsys):
     write_launches(project, values=values(), grid=[2])
     assert run(["translate", "scale.py", "-t", "gfx942", "-l", "l.json", "--force", "-q"]) == 0
     edit(OUT, "# The tail", "# the tail")
-    assert run(["update"]) == 0 and "# Validated: every" in Path(OUT).read_text()
+    assert run(["update"]) == 0 and "# Proved: every" in Path(OUT).read_text()
     assert "validated" not in capsys.readouterr().out
     edit(OUT, '"below_2gib(x_ptr, y_ptr)", ', "")  # then offsets of 32 bits may not reach
     edited = Path(OUT).read_text()
     assert run(["update"]) == 0
     assert "not validated: " in capsys.readouterr().out
     text = Path(OUT).read_text()
-    assert "# Validated" not in text and "# Not validated: " in text
+    assert "# Proved" not in text and "# Validated" not in text and "# Not validated: " in text
     assert text.partition("\n# scale_kernel: ")[2] == edited.partition("\n# scale_kernel: ")[2] != ""
     assert run(["update"]) == 0 and Path(OUT).read_text() == text
 

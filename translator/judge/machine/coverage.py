@@ -128,15 +128,18 @@ class Coverage:
     """What ran, by place of the source, as JSON has it.
 
     statements: (file, line) -> whether it ran. branches: (file, line, column) -> (ran when true, when false, lines under each).
-    loops: (file, line) -> (classes of trip counts that ran, that the launch admits).
+    loops: (file, line) -> (classes of trip counts that ran, that the launch admits). proved: whether all of it is, so that nothing needs to run.
     """
 
     statements: dict[tuple[str, int], bool] = field(default_factory=dict, hash=False)
     branches: dict[tuple[str, int, int], tuple] = field(default_factory=dict, hash=False)
     loops: dict[tuple[str, int], tuple] = field(default_factory=dict, hash=False)
+    proved: bool = False
 
     def gaps(self) -> tuple[Gap, ...]:
-        """What did not run, from top to bottom."""
+        """What neither ran nor is proved, from top to bottom."""
+        if self.proved:
+            return ()
         found = [*self._idle_statements(), *self._idle_sides(), *self._other_trips()]
         return tuple(sorted(found, key=lambda gap: (gap.file, gap.first, gap.last)))
 
@@ -179,10 +182,10 @@ class Coverage:
                 yield Gap(file, line, line, f"no launch has a loop of {', '.join(missing)}")
 
     def verdict(self) -> str:
-        """`validated`, or `validated except lines 31-38 (mode == 2 is not in any launch)`."""
+        """`validated`, `proved`, or `validated except lines 31-38 (mode == 2 is not in any launch)`."""
         gaps = self.gaps()
         if not gaps:
-            return "validated"
+            return "proved" if self.proved else "validated"
         main = gaps[0].file if len({gap.file for gap in gaps}) == 1 else ""
         told = [f"{'' if gap.file == main else os.path.basename(gap.file) + ' '}{gap}" for gap in gaps[:SHOWN]]
         told += [f"and {len(gaps) - SHOWN} more"] if len(gaps) > SHOWN else []
@@ -194,6 +197,7 @@ class Coverage:
             {key: all_launches.statements[key] for key in self.statements},
             {key: all_launches.branches[key] for key in self.branches},
             {key: all_launches.loops[key] for key in self.loops},
+            self.proved,
         )
 
     def as_json(self) -> dict:
@@ -201,6 +205,7 @@ class Coverage:
         return {
             "complete": not gaps,
             "verdict": self.verdict(),
+            "proved": self.proved,
             "missing": [{"file": gap.file, "first": gap.first, "last": gap.last, "why": gap.why} for gap in gaps],
             "statements": [[*key, ran] for key, ran in sorted(self.statements.items())],
             "branches": [
@@ -219,6 +224,18 @@ class Coverage:
             {(file, line): ran for file, line, ran in data["statements"]},
             {(f, n, c): (yes, no, tuple(map(frozenset, lines))) for f, n, c, yes, no, lines in data["branches"]},
             {(file, line): (frozenset(ran), frozenset(asked)) for file, line, ran, asked in data["loops"]},
+            data.get("proved", False),
+        )
+
+    def as_covered(self) -> Coverage:
+        """The same, where all that is proved counts as what ran."""
+        if not self.proved:
+            return self
+        return Coverage(
+            dict.fromkeys(self.statements, True),
+            {key: (True, True, lines) for key, (_, _, lines) in self.branches.items()},
+            {key: (admitted, admitted) for key, (_, admitted) in self.loops.items()},
+            True,
         )
 
 
@@ -247,9 +264,10 @@ def coverage_of(points: Points, ran: Ran, admitted: dict[int, set[str]]) -> Cove
 
 
 def united(several: Iterable[Coverage]) -> Coverage:
-    """What ran in any of several launches, of what any of them has."""
-    out = Coverage()
-    for one in several:
+    """What ran or is proved in any of several launches, of what any of them has."""
+    several = list(several)
+    out = Coverage(proved=bool(several) and all(one.proved for one in several))
+    for one in (one.as_covered() for one in several):
         for key, ran in one.statements.items():
             out.statements[key] = out.statements.get(key, False) or ran
         for key, value in one.branches.items():

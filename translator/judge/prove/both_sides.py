@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import gcd, prod
 from typing import Any
@@ -77,6 +77,25 @@ def _prove(source: Module, output: Module, contract: Contract, most: int | None)
     for module, side in ((source, "the source"), (output, "the kernel")):
         if module.clusters > 1:
             return Verdict(NOT, f"{side} runs as a cluster of workgroups")
+    verdict = _attempted(source, output, contract, most)
+    small = ", ".join(sorted(promised(source, output) - (contract.near or set())))
+    if verdict.word != NOT or contract.near is None or not small:
+        return verdict
+    # What the launch at hand promises of storage beyond its header is told: launches that do not promise it are served, too.
+    again = _attempted(source, output, replace(contract, near=None), most)
+    return replace(again, assumed=(f"storage of {small} is within 2 GiB", *again.assumed)) if again.holds else verdict
+
+
+def promised(*modules: Module) -> set[str]:
+    """Pointers whose storage is within 2 GiB by the launch that all the modules are specialized for."""
+    found = [
+        {n for n, a in zip(m.entry.argument_names, m.entry.argument_attributes) if a.get("tt.pointer_range") == 32}
+        for m in modules
+    ]
+    return set.intersection(*found)
+
+
+def _attempted(source: Module, output: Module, contract: Contract, most: int | None) -> Verdict:
     attempt = _Attempt(source, output, contract, most)
     try:
         found = attempt.run()
@@ -191,7 +210,7 @@ class _Attempt:
         grid = {f"grid[{axis}]": 32 for axis in range(3)}
         ranges = ranges_of(self.contract, widths | grid)
         t.programs = [ranges[name][1] for name in grid]
-        near = self._near()
+        near = promised(*self.modules) & (kinds.keys() if self.contract.near is None else self.contract.near)
         for name, (kind, element) in kinds.items():
             if kind == "ptr":
                 base = t.node("argument", (name, name in near), (), "ptr")
@@ -209,16 +228,6 @@ class _Attempt:
         numbers = {n: x.term for n, x in out.items() if n in widths}
         t.bounds = bounds_of(self.contract, t, numbers, programs)
         return out
-
-    def _near(self) -> set[str]:
-        """Pointers whose storage both sides know to be within 2 GiB."""
-        found: list[set[str]] = []
-        for side, module in enumerate(self.modules):
-            names = self._names(side)
-            found.append(
-                {n for n, a in zip(names, module.entry.argument_attributes) if a.get("tt.pointer_range") == 32}
-            )
-        return found[0] & found[1]
 
 
 def in_parts(t: Terms, effects: list[list[Term]]) -> Iterator[list[list[Term]]]:

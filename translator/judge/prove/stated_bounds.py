@@ -5,25 +5,27 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gluonize.judge.prove.terms import Monomial, Term, Terms
 
 LIMIT = 1 << 40
 _AT_LEAST = re.compile(r"^([\w., ]+) >= (-?\d+)$")
-_DIVISIBLE = re.compile(r"^([\w., ]+) divisible by (\d+)$")
+_STORED = re.compile(r"^storage of ([\w., ]+) within 2 GiB$")
 
 
 @dataclass(frozen=True)
 class Contract:
     """least: of arguments by name. most: (expression, what it is at most) of arguments, compile-time numbers and counts of programs.
+    near: pointers whose storage the launch check holds within 2 GiB; None in a file without a header, where the launch's word counts.
     copies_end: whether the target's programs wait for their copies to LDS when they end. tiles: the argument of the kernel with the source's
     number of programs along the first axis, where its own programs, however many there are, go from one of these to another.
     """
 
     least: Mapping[str, int] = field(default_factory=dict)
     most: tuple[tuple[str, int], ...] = ()
+    near: frozenset[str] | None = None
     constants: Mapping[str, Any] = field(default_factory=dict)
     copies_end: bool = False
     tiles: str = ""
@@ -32,7 +34,7 @@ class Contract:
 def read_contract(text: str, kernel: str, constants: Mapping[str, Any]) -> Contract:
     """The contract that the header of a generated file states for a kernel; an empty one of another file."""
     lines: list[str] = []
-    own = False
+    own = stated = False
     for line in text.splitlines():
         if not line.startswith("#"):
             if lines and not line.startswith("#") and line.strip():
@@ -41,29 +43,34 @@ def read_contract(text: str, kernel: str, constants: Mapping[str, Any]) -> Contr
         body = line[1:]
         if re.match(r" [\w.]+: ", body):
             own = body.split(":")[0].strip().rpartition(".")[2] == kernel.rpartition(".")[2]
+            stated |= own
         elif body.startswith("   assumes ") and own:
             lines.append(body.strip().removeprefix("assumes "))
         elif body.startswith("     ") and own and lines:
             lines[-1] += " " + body.strip()
-    return contract_of(lines, constants)
+    contract = contract_of(lines, constants)
+    return contract if stated else replace(contract, near=None)
 
 
 def contract_of(lines: Sequence[str], constants: Mapping[str, Any]) -> Contract:
     """The contract of `assumes` lines; a line of another kind says nothing that a proof uses."""
     least: dict[str, int] = {}
     most: list[tuple[str, int]] = []
+    near: list[str] = []
     for line in lines:
-        if found := _AT_LEAST.match(line):
+        if found := _STORED.match(line):
+            near += (name.strip() for name in found.group(1).split(","))
+        elif found := _AT_LEAST.match(line):
             for name in found.group(1).split(","):
                 least[name.strip()] = max(int(found.group(2)), least.get(name.strip(), -LIMIT))
         elif " <= " in line:
             left, _, right = line.rpartition(" <= ")
-            limit = _number(right)
+            limit = value_of(right, {})
             if limit is not None:
                 most.append((left, limit))
     known = {k: v for k, v in constants.items() if type(v) is int} | least
     every = tuple((part, limit) for text, limit in most for part in parts(text, constants, known))
-    return Contract(least, every, dict(constants))
+    return Contract(least, every, frozenset(near), dict(constants))
 
 
 MOST_PARTS = 16
@@ -146,12 +153,13 @@ class _Put(ast.NodeTransformer):
         return self.new if node is self.old else self.generic_visit(node)
 
 
-def _number(text: str) -> int | None:
+def value_of(text: str, values: Mapping[str, int]) -> int | None:
+    """The number that an expression of a header is with these values of names; None where it is none."""
     try:
         tree = ast.parse(text, mode="eval").body
     except SyntaxError:
         return None
-    return _evaluate(tree, {})
+    return _evaluate(tree, values)
 
 
 def _evaluate(node: ast.expr, values: Mapping[str, int]) -> int | None:

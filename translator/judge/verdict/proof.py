@@ -10,7 +10,7 @@ from typing import Any
 
 from gluonize.judge.machine.stages import Stage
 from gluonize.judge.prove.both_sides import NOT, Verdict, prove
-from gluonize.judge.prove.stated_bounds import read_contract
+from gluonize.judge.prove.stated_bounds import Contract, read_contract
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.rules.targets import target as target_row
 from gluonize.trace.model.op import Op
@@ -28,16 +28,20 @@ def proof_beside(source: Stage, translated: Stage, spec: LaunchSpec, target: str
 
 def proved(left: Stage, right: Stage, spec: LaunchSpec, target: str, most: int | None) -> Verdict:
     """What the prover says of both stages under what the header states, in so many steps at most."""
-    with open(right.file, encoding="utf-8") as file:
-        stated = read_contract(file.read(), spec.kernel, spec.constexprs)
-    contract = replace(
-        stated, copies_end=target_row(target).copies_end_with_program, tiles="" if right.shared else right.tiles
-    )
+    contract = contract_of_file(right, spec, target)
     try:
         modules = parse_module(left.text, left.file), parse_module(right.text, right.file)
     except ParseError as error:
         return Verdict(NOT, f"cannot read the module: {error}")
     return prove(*modules, contract, most)
+
+
+def contract_of_file(right: Stage, spec: LaunchSpec, target: str) -> Contract:
+    """What the header of the kernel's file states, with what the target and its programs do anyway."""
+    with open(right.file, encoding="utf-8") as file:
+        stated = read_contract(file.read(), spec.kernel, spec.constexprs)
+    ends = target_row(target).copies_end_with_program
+    return replace(stated, copies_end=ends, tiles="" if right.shared else right.tiles)
 
 
 def as_json(verdict: Verdict, spec: LaunchSpec) -> dict:
@@ -60,4 +64,4 @@ def _place(op: Op | None) -> dict[str, Any] | None:
     return {"op": op.name, "file": place.file, "line": place.line, "column": place.column, "name": place.name}
 
 
-__all__ = ["BRIEFLY", "as_json", "proof_beside", "proved"]
+__all__ = ["BRIEFLY", "as_json", "contract_of_file", "proof_beside", "proved"]

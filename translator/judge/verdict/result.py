@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gluonize.judge.machine.coverage import Coverage
 from gluonize.judge.machine.hazards import Finding
@@ -23,7 +23,7 @@ class ValidationResult:
 
     `source_hazards` are what a source that is Gluon does so itself; they count against nobody. `variant` is the input variant that decided, "" for the launch as given. `notes` are remarks that fail nothing. `variants`
     are the inputs that both sides ran beside the launch's, `passed_over` those that say nothing about the translation, each
-    with the reason. `made_up` are the numbers of a launch that gave none (`gluonize.judge.inputs.made_up`). `coverage` is what ran of the source on inputs that were judged. `file` and `line` of a mismatch are where the first wrong element was stored last.
+    with the reason. `made_up` are the numbers of a launch that gave none (`gluonize.judge.inputs.made_up`). `coverage` is what ran of the source on inputs that were judged. `settled`: the launch is proved, so that no more inputs were to run. `file` and `line` of a mismatch are where the first wrong element was stored last.
     """
 
     status: str
@@ -44,6 +44,7 @@ class ValidationResult:
     trips: dict[int, tuple[int, ...]] = field(default_factory=dict, hash=False)
     made_up: dict[str, float] = field(default_factory=dict, hash=False)
     coverage: Coverage = field(default_factory=Coverage, hash=False)
+    settled: bool = False
 
     @property
     def bitwise(self) -> bool:
@@ -79,5 +80,5 @@ class ValidationResult:
             "variants": list(self.variants),
             "passed_over": [{"variant": variant, "why": why} for variant, why in self.passed_over],
             "seconds": round(self.seconds, 4),
-            "coverage": self.coverage.as_json() if self.status == "validated" else None,
+            "coverage": replace(self.coverage, proved=self.settled).as_json() if self.status == "validated" else None,
         }

@@ -23,6 +23,7 @@ from gluonize.judge.inputs.steering import Steering, all_tokens, tokens_of
 from gluonize.judge.inputs.strides import strides_by_use
 from gluonize.judge.machine.coverage import Ran, coverage_of, points_of
 from gluonize.judge.machine.hazards import NotRunnable
+from gluonize.judge.prove.stated_bounds import Contract
 from gluonize.judge.verdict.boundaries import at_boundaries
 from gluonize.judge.verdict.compare import TensorComparison
 from gluonize.judge.verdict.far_offsets import far
@@ -30,6 +31,7 @@ from gluonize.judge.verdict.launch_check import NO_ANSWER, launch_check, other_k
 from gluonize.judge.verdict.pair import MANY, Observer, Pair, SourceFault
 from gluonize.judge.verdict.renumbered import fewer_programs
 from gluonize.judge.verdict.result import RACE, ValidationResult
+from gluonize.judge.verdict.upheld import is_upheld
 from gluonize.read.kernels.gluon_kernels import plain_launch
 from gluonize.read.launches.sites.persistent import Shared
 from gluonize.read.spec.launch import LaunchSpec
@@ -62,6 +64,7 @@ def validate_pair(
     observe: Observer | None = None,
     tiles: str = "",
     shared: Shared | None = None,
+    proved: Contract | None = None,
 ) -> ValidationResult:
     """Run both modules over (a part of) the launch's grid and compare what they wrote.
 
@@ -69,7 +72,8 @@ def validate_pair(
     findings should name. refusal(inputs): why the translation's launch check refuses them, "" where it does not; None where that is
     not known, and nothing is tried that a check may be needed for. most: of variants. defaults: of the source's parameters, which a launch may leave
     out. observe: is told of each run of the source. tiles: the parameter of the translation with the number of tiles, where its programs go from
-    one to another; shared: what else it takes where they share steps. Never raises for what the kernels do.
+    one to another; shared: what else it takes where they share steps. proved: under what both are proved to be the same, and nothing beside it;
+    where the launch check upholds that, one variant that says something is enough. Never raises for what the kernels do.
     """
     started = time.perf_counter()
     try:
@@ -78,10 +82,12 @@ def validate_pair(
         names = (source_names, translated_names)
         if inputs is None and not is_whole(spec):
             of_pair = (*names, observe, tiles, shared)
-            result = _with_made_up_values(source, translated, spec, of_pair, with_variants, most, refusal, defaults)
+            result = _with_made_up_values(
+                source, translated, spec, of_pair, with_variants, most, refusal, defaults, proved
+            )
         else:
             pair = Pair(source, translated, spec, *names, observe, tiles, shared)
-            result = _Validation(pair, refusal, defaults).result(inputs, with_variants, most)
+            result = _Validation(pair, refusal, defaults, proved).result(inputs, with_variants, most)
     except NotRunnable as error:
         result = ValidationResult("not_runnable", str(error), error.op)
     except ParseError as error:
@@ -136,8 +142,10 @@ class _Validation:
         pair: Pair,
         refusal: Refusal | None,
         defaults: dict[str, int] | None,
+        proved: Contract | None = None,
         made_up: frozenset[str] = frozenset(),
     ):
+        self.proved = proved
         self.pair, self.spec, self.refusal, self.defaults = pair, pair.spec, refusal, defaults or {}
         self.made_up = made_up
         self.left_tensors = False  # whether the source did, in the launch as given
@@ -153,6 +161,9 @@ class _Validation:
         if self.refusal is not None and (why := self.refusal(asked)) and not why.startswith(NO_ANSWER):
             raise NotRunnable("launch", f"the translation refuses this launch: {why}")
         inputs, result = self._first(asked)
+        settled = self.proved is not None and self.refusal is not None
+        settled = settled and is_upheld(self.proved, self.spec, inputs, self.refusal)
+        most = 1 if settled else most
         if with_variants and result.status == "validated":
             for changed in self._changed(inputs, result, given is not None):
                 other = self._tried(changed)
@@ -171,7 +182,9 @@ class _Validation:
         notes = tuple(dict.fromkeys((*pair.notes, *told, *self._idle_waits())))
         coverage = coverage_of(self.points, self.judged, self.steering.admitted())
         passed_over = tuple(self.passed_over.items())
-        result = replace(result, source_hazards=of_source, variants=tuple(self.ran), passed_over=passed_over)
+        result = replace(
+            result, source_hazards=of_source, variants=tuple(self.ran), passed_over=passed_over, settled=settled
+        )
         return replace(result, notes=notes, trips=trips, coverage=coverage)
 
     def _tried(self, inputs: Inputs) -> ValidationResult | None:
@@ -316,7 +329,7 @@ def validate_job(job: dict, observe: Observer | None = None) -> dict:
 
     `job`: source (path or module), output (the Gluon file), target, launch (a launch as JSON or a LaunchSpec), search_path,
     import_hosts, variants, most (of them), inputs (a file with `make_inputs`), output_launch (where the translation is launched with other options than its
-    source), prove (whether it is proved too, in `proof`). -> the JSON form of the result; `status` is `skipped` when a side does not compile.
+    source), prove (whether it is proved first, in `proof`, and of what is proved only two sets of inputs are run). -> the JSON form of the result; `status` is `skipped` when a side does not compile.
     """
     from gluonize.diagnostics import TranslationError
     from gluonize.judge.machine.stages import source_stage, translated_stage
@@ -340,6 +353,13 @@ def validate_job(job: dict, observe: Observer | None = None) -> dict:
         from gluonize.judge.inputs.hook import apply_hook
 
         inputs = apply_hook(job["inputs"], spec, make_inputs(spec))
+    answer, proved = {}, None
+    if job.get("prove"):
+        from gluonize.judge.verdict.proof import contract_of_file, proof_beside
+
+        answer["proof"] = proof = proof_beside(source, translated, spec, job["target"])
+        if proof["status"] == "proved" and not proof["assumed"]:
+            proved = contract_of_file(translated, spec, job["target"])
     result = validate_pair(
         source.text,
         translated.text,
@@ -356,12 +376,9 @@ def validate_job(job: dict, observe: Observer | None = None) -> dict:
         observe=observe,
         tiles=translated.tiles,
         shared=translated.shared,
+        proved=proved,
     )
-    answer = result.as_json()
-    if job.get("prove"):
-        from gluonize.judge.verdict.proof import proof_beside
-
-        answer["proof"] = proof_beside(source, translated, spec, job["target"])
+    answer = result.as_json() | answer
     answer["seconds"] = round(time.perf_counter() - started, 4)
     return answer
 

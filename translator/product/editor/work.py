@@ -26,7 +26,7 @@ from gluonize.product.project.checks.findings import of_launches, of_state
 from gluonize.product.project.checks.validation import TRANSLATE, validate_file
 from gluonize.product.project.files.planned import ProjectFile
 from gluonize.product.project.output.provenance import without_line
-from gluonize.product.project.output.verdict import proof_word
+from gluonize.product.project.output.verdict import is_settled, proof_word
 from gluonize.product.report.checks import Sources, check
 from gluonize.product.report.review.correspondence import origins
 from gluonize.product.review.annotations import Annotation, errors
@@ -152,7 +152,7 @@ class Work:
             launches = validate_file(state.file, self.pools["checks"], self.cache)
         except TranslationError as error:
             return errors(error.diagnostics), {}
-        said = {x.spec.id: " and ".join(filter(None, (x.found["status"], proof_word([x.found])))) for x in launches}
+        said = {x.spec.id: _words(x.found) for x in launches}
         return errors(of_launches(state, launches)), {id: words.replace("_", " ") for id, words in said.items()}
 
     def figures(self, file: ProjectFile) -> tuple[Figures, ...]:
@@ -168,6 +168,11 @@ class Work:
             Figures(c.spec.kernel.rpartition(".")[2], c.spec.id, c.parity, tuple(p.message for p in c.problems))
             for c in checked
         )
+
+
+def _words(found: dict) -> str:
+    """`validated`, `proved`, `validated and proved`: what is found of a launch."""
+    return " and ".join(filter(None, ("" if is_settled(found) else found["status"], proof_word([found]))))
 
 
 def request_of(file: ProjectFile) -> TranslateRequest:

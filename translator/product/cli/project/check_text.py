@@ -77,11 +77,15 @@ class CheckPrinter:
         for launch in launches:
             kernels.setdefault(launch.spec.kernel, []).append((launch, validation_line(launch.found, together)))
         for kernel, own in kernels.items():
-            good = [launch for launch, said in own if said.partition(",")[0] == "validated"]
+            good = [launch for launch, said in own if said.partition(",")[0] in ("validated", "proved")]
             mark = GOOD if len(good) == len(own) else OPEN
             count = f"{len(own)} launch{'es' * (len(own) != 1)}"
             some = all(said.startswith("validated except ") for launch, said in own if launch not in good)
-            words = "validated" if mark == GOOD else f"{len(good)} of {len(own)} validated"
+            kinds = sorted(
+                {said.partition(",")[0] for launch, said in own if launch in good}
+            )  # "proved" before "validated"
+            right = " or ".join(kinds) or "validated"
+            words = right if mark == GOOD else f"{len(good)} of {len(own)} {right}"
             words = "validated in part" if some and mark != GOOD else words
             style = "green" if mark == GOOD else "yellow"
             self.say(f"{mark} {kernel}  {words}  {count}  {state.file.target}  {state.file.output}", style=style)

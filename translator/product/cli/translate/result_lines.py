@@ -9,7 +9,7 @@ from gluonize.judge.machine.coverage import Coverage
 from gluonize.judge.verdict.result import RACE
 from gluonize.product.cli.translate.guess_table import correction_lines, missing_lines
 from gluonize.product.project.launches.judge import HostLaunch
-from gluonize.product.project.output.verdict import proof_word, united_coverage
+from gluonize.product.project.output.verdict import is_settled, proof_word, united_coverage
 from gluonize.product.project.translate.run import CheckedLaunch, FileReport, mismatch_text
 
 HOW_TO_CORRECT = "-v shows all, --write-launches FILE writes them down"
@@ -67,6 +67,8 @@ def verdict_of(launches: Sequence[CheckedLaunch]) -> tuple[str, str]:
     word = "validated in part" if coverage is not None and coverage.gaps() else "validated"
     if any(x.get("proof", {}).get("status") == "refuted" for x in found):
         return OPEN, f"{word}, but refuted"
+    if any(map(is_settled, found)):
+        return (GOOD if proved or word == "validated" else OPEN), proved or f"proved or {word}"
     return (GOOD if proved or word == "validated" else OPEN), f"{word}{', ' if proved else ''}{proved}"
 
 
@@ -91,7 +93,7 @@ def attention_lines(report: FileReport, one_of_many: bool = False) -> Iterator[s
         said = [validation_line(x.validation, together) for x in own if x.status == "translated"]
         said = [line.partition(", with made-up values")[0] for line in said]
         for line in dict.fromkeys(
-            line for line in said if line.partition(", proved")[0] not in ("validated", "skipped")
+            line for line in said if line.partition(", proved")[0] not in ("validated", "proved", "skipped")
         ):
             yield f"{kernel}: {line}"
     yield from missing_lines(checked.outcome for checked in report.launches)
@@ -152,12 +154,14 @@ def _at(places: Sequence[str]) -> str:
 
 
 def validation_line(found: dict, together: Coverage | None = None) -> str:
-    """`validated`, and what a reader should know of how. together: what all launches of the file ran."""
+    """`validated` or `proved`, and what a reader should know of how. together: what all launches of the file ran."""
     if found["status"] == "not_runnable":
         return f"not validated: {found.get('reason', '')}".rstrip(": ")
     if found["status"] == "mismatch":
         return f"mismatch: {mismatch_text(found)}"
     word = found["status"]
+    if is_settled(found):
+        return proof_words(found["proof"]).removeprefix(", ")
     if found.get("coverage"):
         own = Coverage.of_json(found["coverage"])
         word = (own.with_others(together) if together is not None else own).verdict()

@@ -23,7 +23,7 @@ RECORDED = "gluonize.product.project.cache.recorded:run_recorded"
 PURE = {
     "gluonize.judge.lower.jobs:lower_file": 4,
     "gluonize.judge.cycles.job:lower_and_walk": 4,
-    "gluonize.judge.verdict:validate_launch": 5,
+    "gluonize.judge.verdict:validate_launch": 6,
     "gluonize.translation:translate_kernel": None,
 }
 OWN_PREFIX = "gluonize-"  # of temporary folders that gluonize makes: nobody else writes there

@@ -53,7 +53,7 @@ def validate_file(file: ProjectFile, pool: WorkerPool, cache: ContentCache) -> t
     specs = [outcome.spec for outcome in result.outcomes if outcome.status == "translated"]
     for index, spec in enumerate(specs):
         arguments = (file.source, file.output, spec, file.target, request.search_path, request.import_hosts)
-        key = content_key("validation", VALIDATE, "and proved", *arguments)
+        key = content_key("validation", VALIDATE, "proved first", *arguments)
         if not request.import_hosts and (known := cache.get(key)) is not None:
             log.info("%s for %s: validation found in the cache", file.output, spec.id)
             done[index] = known

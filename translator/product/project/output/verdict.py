@@ -1,9 +1,10 @@
 """The lines of a generated file that say how far it was validated and proved, below the lines that say what it was made from.
 
     # Validated: every statement, branch and loop of the source ran on the reference machine.
+    # Validated: every statement, branch and loop of the source ran on the reference machine, or is proved.
     # Validated except lines 31-38 (mode == 2 is not in any launch).
     # Not validated: tt.some_op: the reference machine has no such op.
-    # Proved: every launch that this header admits stores what the source stores.
+    # Proved: every launch that this header admits stores what the source stores; two sets of inputs of each ran, too.
     # Proved up to the order of sums, if the tensor described by a_ptr lies within its storage: every launch ...
     # Proved of add_kernel alone: every launch ...
 
@@ -25,7 +26,8 @@ FULLY, PARTLY, NOT = "# Validated: ", "# Validated except ", "# Not validated: "
 PROVED, ALONE = "# Proved", "# Proved of "
 WORDS = ("proved", "proved up to the order of sums")  # of proofs that hold, the stronger one first
 SAME = "every launch that this header admits stores what the source stores"
-EVERYTHING = "every statement, branch and loop of the source ran on the reference machine."
+RAN = "; {} sets of inputs of each ran, too"  # of launches of which no more was to run
+EVERYTHING = "every statement, branch and loop of the source ran on the reference machine"
 _PLACE = re.compile(r"(\.py):\d+(?::\d+)?\b")  # of the file itself, whose lines these words move
 WIDTH = 120
 CONTINUED = "#     "
@@ -39,6 +41,11 @@ def united_coverage(validations: Sequence[dict]) -> Coverage | None:
     return united(map(Coverage.of_json, found))
 
 
+def is_settled(validation: dict) -> bool:
+    """Whether a launch is proved and ran only as a check of that: nothing is said of what else would have run."""
+    return bool((validation.get("coverage") or {}).get("proved"))
+
+
 def verdict(validations: Sequence[dict]) -> str:
     """The words for the launches of a file; "" where nobody asked."""
     if (coverage := united_coverage(validations)) is not None:
@@ -50,7 +57,9 @@ def verdict(validations: Sequence[dict]) -> str:
 
 
 def proof_word(validations: Sequence[dict]) -> str:
-    """One of WORDS where the proofs of all launches hold, "" else."""
+    """One of WORDS where the proofs of all launches hold, "" else, and where the machine finds one wrong."""
+    if any(validation.get("status") == "mismatch" for validation in validations):
+        return ""
     words = {validation.get("proof", {}).get("status") for validation in validations}
     return max(words, key=WORDS.index) if words and words <= set(WORDS) else ""
 
@@ -68,14 +77,18 @@ def proof_line(validations: Sequence[dict]) -> str:
     said = word.replace(
         "proved", f"proved of {' and '.join(proved)} alone" if len(proved) < len(by_kernel) else "proved"
     )
-    return f"{said}{', if ' if assumed else ''}{' and '.join(assumed)}: {SAME}"
+    ran = {1 + len(validation.get("variants", ())) for validation in own}
+    more = RAN.format("two" if ran == {2} else "one or two") if all(map(is_settled, own)) else ""
+    return f"{said}{', if ' if assumed else ''}{' and '.join(assumed)}: {SAME}{more}"
 
 
 def verdict_lines(validations: Sequence[dict]) -> list[str]:
     """The header lines for the launches of a file, none where nobody asked."""
     words = _PLACE.sub(r"\1", " ".join(verdict(validations).split()))
     lines = []
-    for said in (f"validated: {EVERYTHING}" if words == "validated" else words, proof_line(validations)):
+    if words == "validated":
+        words = f"validated: {EVERYTHING}{', or is proved' if any(map(is_settled, validations)) else ''}"
+    for said in ("" if words == "proved" else words, proof_line(validations)):
         if said:
             text = f"# {said[0].upper()}{said[1:]}".rstrip(".") + "."
             lines += textwrap.wrap(

@@ -103,7 +103,7 @@ def checked_report(
     """`_checked`, from the cache when the same text passed the same checks before."""
     request, found = report.planned.request, is_available(VALIDATE)
     key = content_key(
-        "checks", LOWER_AND_WALK, VALIDATE, "and proved", found, request.source, request.target, request.import_hosts, without_line(result.text),
+        "checks", LOWER_AND_WALK, VALIDATE, "proved first", found, request.source, request.target, request.import_hosts, without_line(result.text),
         result.outcomes, options.compile, options.parity, options.validate, options.keep_going,
     )  # fmt: skip
     if options.compile and (known := cache.get(key)) is not None:

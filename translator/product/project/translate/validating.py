@@ -1,4 +1,4 @@
-"""Validating the launches of one text: in full the first of each structure, with two sets of inputs those that are like it."""
+"""Validating the launches of one text: in full the first of each structure, with two sets of inputs those that are like it, or proved."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from concurrent.futures import Future
 
 from gluonize.diagnostics import InternalError, TranslationError
 from gluonize.judge.lower.children.worker import WorkerPool
+from gluonize.product.project.output.verdict import is_settled
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.request import TranslateRequest
 
@@ -53,6 +54,8 @@ class Validating:
             return self.full[spec.id].result()
         future, like = self.brief[spec.id]
         found = future.result()
+        if is_settled(found):
+            return found
         if found["status"] == "validated" and not self._is_validated(like):
             self.full[spec.id] = self._submit(self.validate, spec)  # nothing that it is like was tried
             return self.full[spec.id].result()
@@ -60,8 +63,10 @@ class Validating:
         return {**found, "notes": [*found.get("notes", ()), note]}
 
     def _is_validated(self, id: str) -> bool:
+        """Whether all of a launch was tried."""
         try:
-            return self.full[id].result()["status"] == "validated"
+            found = self.full[id].result()
+            return found["status"] == "validated" and not is_settled(found)
         except (TranslationError, InternalError):
             return False
 

@@ -8,7 +8,7 @@ from gluonize.judge.lower.metrics import KernelMetrics
 from gluonize.judge.lower.parity import KERNEL_ROWS, MIX_ROWS, Parity, ratio
 from gluonize.judge.machine.coverage import Coverage
 from gluonize.product.project.checks.validation_findings import pair_of_lines
-from gluonize.product.project.output.verdict import proof_word, united_coverage
+from gluonize.product.project.output.verdict import is_settled, proof_word, united_coverage
 from gluonize.product.report.checks import Checked
 from gluonize.product.report.page.on_demand import on_demand
 
@@ -51,9 +51,12 @@ def status_chips(checked: tuple[Checked, ...]) -> list[tuple[str, str]]:
     together = united_coverage([c.validation for c in checked])
     if together is not None and together.gaps():
         out.append((together.verdict(), "warn"))
+    elif together is not None and together.proved:
+        pass  # which the proof says
     elif set(statuses) == {"validated"}:
         exact = all(c.validation.get("bitwise") for c in checked)
-        out.append((f"validated{' bit for bit' if exact else ''} on the reference machine", "good"))
+        word = "proved or validated" if any(is_settled(c.validation) for c in checked) else "validated"
+        out.append((f"{word}{' bit for bit' if exact else ''} on the reference machine", "good"))
     elif "mismatch" in statuses:
         out.append(("computes something else than the source", "bad"))
     elif set(statuses) != {"skipped"}:
@@ -161,16 +164,18 @@ def _validation(found: dict) -> str:
     if status == "skipped":
         return "not run"
     said = status.replace("_", " ")
+    if is_settled(found):
+        said = "proved, and ran"
     if status == "validated":
         said += " bit for bit" if found.get("bitwise") else " within tolerance"
         if found.get("grid"):
             said += (
                 f", {found['programs']} of {found['grid']} programs, {len(found.get('variants', ()))} input variants"
             )
-        if found.get("coverage"):
+        if found.get("coverage") and not is_settled(found):
             gaps = Coverage.of_json(found["coverage"]).gaps()
             said += f"; did not run: {', '.join(map(str, gaps))}" if gaps else "; all of the source ran"
-        said += f"; {_proof(found['proof'])}" if "proof" in found else ""
+        said += f"; {_proof(found['proof'])}" if "proof" in found and not is_settled(found) else ""
     return f"{said}: {found['reason']}" if found.get("reason") else said
 
 
