@@ -16,6 +16,7 @@ ERRORS = {
     "cache-limit": "`--limit` or `GLUONIZE_CACHE_LIMIT` is no size such as `20GB`.",
     "cache-unreadable": "The cache cannot be listed.",
     "capture": "The program whose launches are recorded did not run to its end.",
+    "clocks": "With `check --gate`: the hottest loop is predicted to take more clocks than Triton's compile of the source, by more than is allowed.",
     "cluster-address": "`--cluster` is no address, or Dask is not installed.",
     "cluster-lost": "The scheduler does not answer any more. The same command goes on.",
     "cluster-patience": "`GLUONIZE_CLUSTER_PATIENCE` is no number of seconds.",

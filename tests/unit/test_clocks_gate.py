@@ -12,10 +12,19 @@ from test_cycles_estimate import LOOP, assembly
 
 from gluonize.judge.cycles.analysis import analyze
 from gluonize.judge.cycles.clocks import clocks_of
+from gluonize.product.cli.console import Verbosity
 from gluonize.product.cli.edge import run
+from gluonize.product.cli.project import check as check_command
 from gluonize.product.cli.translate.result_lines import speed_of
+from gluonize.product.project.checks.check import FileState
+from gluonize.product.project.files.planned import ProjectFile
+from gluonize.product.project.output.provenance import parse_provenance, without_line
+from gluonize.product.project.output.verdict import clocks_said, level_of, with_verdict, without_verdict
 from gluonize.product.project.translate.report import CheckedLaunch
 
+ORIGIN = (
+    "# Generated\n# for gfx950\n# gluonize: source=a.py:0 launches=l.json:0 target=gfx950 triton=3 output=0\nx = 1\n"
+)
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 PRODUCT = "v_mfma_f32_16x16x32_f16 v[8:11], v[4:7], v[4:7], v[8:11]\n"
 
@@ -31,6 +40,11 @@ def test_clocks_are_for_the_same_matrix_work():
     assert unrolled.ours.cycles > plain.hot.cycles and unrolled.ratio < 1.05
     slow = clocks_of(walked(LOOP.replace(PRODUCT, PRODUCT + "v_exp_f32 v9, v10\n" * 20)), plain)
     assert slow.ratio > 2 and slow.above(1.05).startswith("hottest loop is predicted to take ") and not slow.above(1000)
+    assert slow.reason.startswith("vector takes ")
+    lone = replace(plain, loops=tuple(replace(x, workgroups=x.workgroups - 1) for x in plain.loops))
+    assert clocks_of(lone, plain).reason.endswith(
+        f"holds {lone.hot.workgroups} workgroups of it, and {plain.hot.workgroups} of Triton's"
+    )
     cluster = clocks_of(replace(plain, ctas=2), plain)
     assert cluster.ratio == 0.5
 
@@ -53,6 +67,29 @@ def test_the_gate_decides_the_exit_status(gate: str, status: int, tmp_path: Path
     assert 0.01 < found["parity"]["clocks"] < 100
     first = capfd.readouterr().out.splitlines()[0]
     assert "the predicted clocks of Triton in the hottest loop" in first
+
+
+def test_check_reads_the_clocks_of_the_header(tmp_path: Path, monkeypatch, capsys):
+    plain = walked(LOOP)
+    slow = clocks_of(walked(LOOP.replace(PRODUCT, PRODUCT + "v_exp_f32 v9, v10\n" * 20)), plain)
+    output = tmp_path / "a_gfx950.py"
+    text = with_verdict(ORIGIN, [], [clocks_of(plain, plain), slow])
+    output.write_text(text)
+    assert clocks_said(text) == round(slow.ratio, 2) and clocks_said(ORIGIN) is None and level_of(text) == "none"
+    assert without_verdict(text) == ORIGIN and without_line(text) == without_line(ORIGIN)
+    assert parse_provenance(text) == parse_provenance(ORIGIN) is not None
+    file = ProjectFile(source="a.py", target="gfx950", output=str(output), launches=None)
+    monkeypatch.setattr(check_command, "project_files", lambda *_: (file,))
+
+    def status(state: FileState, **gate: float) -> int:
+        monkeypatch.setattr(check_command, "states_of", lambda *_: [state])
+        return check_command.run_check(check_command.CheckOptions(cache=False, jobs=1, **gate), Verbosity())
+
+    current = FileState(file, "current")
+    assert [status(current), status(current, gate=0.0), status(current, gate=100.0)] == [1, 0, 0]
+    assert f"is predicted to take {slow.ratio:.2f} of the clocks" in capsys.readouterr().err
+    assert status(replace(current, state="edited", edited=True), gate=1.05) == 1  # as edited, and for nothing else
+    assert "clocks" not in capsys.readouterr().err
 
 
 def test_clocks_decide_what_of_a_loop_is_worse():

@@ -28,10 +28,28 @@ class Clocks:
         return self.ours, self.theirs
 
     def above(self, gate: float) -> str:
-        """What is wrong where the ratio exceeds `gate`; "" where it does not."""
-        lost = next(iter(self.ours.causes), "")
-        why = f", most of it lost to {lost}" if lost else ""
-        return f"hottest loop is predicted to take {self.ratio:.2f}x the clocks{why}" if self.ratio > gate else ""
+        """What is wrong where the ratio exceeds `gate`, and why; "" where it does not."""
+        if self.ratio <= gate:
+            return ""
+        return f"hottest loop is predicted to take {self.ratio:.2f}x the clocks: {self.reason}"
+
+    @property
+    def reason(self) -> str:
+        """What a workgroup has more of than in Triton's kernel: of the others on its compute unit less, else of a resource more."""
+        ours, theirs = self.ours.workgroups, self.theirs.workgroups
+        if ours < theirs:
+            return f"a compute unit holds {ours} workgroup{'s' * (ours > 1)} of it, and {theirs} of Triton's"
+        mine, other = self._needs(self.ours), self._needs(self.theirs)
+        needs = {name: (clk, other.get(name, 0.0)) for name, clk in mine.items()}
+        name, (clk, less) = max(needs.items(), key=lambda x: x[1][0] - x[1][1])
+        if clk - less > (GATE - 1) * self.theirs.per_workgroup:
+            return f"{name} takes {clk:.0f} clk an iteration, and {less:.0f} of Triton's"
+        return "its instructions need no more, and wait for each other longer"
+
+    def _needs(self, loop: LoopCycles) -> dict[str, float]:
+        """What an iteration of one workgroup needs of each resource, in clocks for the matrix work of our loop."""
+        scale = self.ours.work / loop.work
+        return {name: clk * scale for name, clk in loop.of_one.bounds.items()}
 
 
 def clocks_of(ours: KernelCycles | None, theirs: KernelCycles | None) -> Clocks | None:

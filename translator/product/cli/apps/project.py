@@ -37,6 +37,15 @@ def check(
             help="Fail for files that were validated less than this: none, partly, fully, or proved.",
         ),
     ] = "none",
+    gate: Annotated[
+        float,
+        typer.Option(
+            "--gate",
+            metavar="RATIO",
+            min=0.0,
+            help="Fail for files whose hottest loop is predicted to take more than RATIO times the clocks of Triton's, by their headers; 0: any number.",
+        ),
+    ] = 1.05,
     validate: Annotated[
         bool,
         typer.Option("--validate", help="Run the files as they are, hand edits too, and compare with their sources."),
@@ -67,6 +76,7 @@ def check(
         config=config,
         allow_edits=allow_edits,
         validated=validated,
+        gate=gate,
         validate=validate,
         changed_since=changed_since,
         comment=comment,

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.judge.cycles.clocks import GATE
 from gluonize.product.cli import exit_status
 from gluonize.product.cli.console import Verbosity, print_diagnostics, progress
 from gluonize.product.cli.finding_formats import reported
@@ -34,7 +35,8 @@ RUNNABLE = ("current", "edited", "outdated")
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """The options of `gluonize check`, as given. paths: none for all of the project. validated: one of LEVELS. validate: run the
+    """The options of `gluonize check`, as given. paths: none for all of the project. validated: one of LEVELS. gate: how many of the clocks of
+    Triton's compile a hottest loop may be predicted to take, 0 for any number. validate: run the
     files as they lie there. changed_since: a revision of git. comment: where the text for a pull request goes. search: see `ProjectFile`.
     """
 
@@ -42,6 +44,7 @@ class CheckOptions:
     config: str | None = None
     allow_edits: bool = False
     validated: str = "none"
+    gate: float = GATE
     validate: bool = False
     changed_since: str | None = None
     comment: str | None = None
@@ -87,9 +90,13 @@ def _run_check(options: CheckOptions, verbosity: Verbosity, found: list[Annotati
             less = _less_validated(one.state.file.output, options.validated)
             found += errors([less])
             print_diagnostics([less])
+        if _slow(one, options):
+            slow = _above_gate(one, options.gate)
+            found += errors([slow])
+            print_diagnostics([slow])
     printer.advice(states)
     if options.json:
-        write_states(options.json, [state_entry(x.state, x.level, x.launches) for x in checked])
+        write_states(options.json, [state_entry(x.state, x.level, x.launches, x.clocks) for x in checked])
     if options.comment:
         from gluonize.product.cli.project.check_comment import comment_of
 
@@ -116,7 +123,7 @@ def _status(checked: Sequence[CheckedFile], options: CheckOptions) -> int:
     if any(x.state.state == "refused" for x in checked):
         return exit_status.REFUSED
     less = any(LEVELS.index(x.level) < LEVELS.index(options.validated) for x in checked)
-    failed = less or any(x.wrong or fails(x.state, options.allow_edits) for x in checked)
+    failed = less or any(_slow(x, options) or x.wrong or fails(x.state, options.allow_edits) for x in checked)
     return exit_status.CHECK_FAILED if failed else exit_status.DONE
 
 
@@ -149,6 +156,18 @@ def _validated(
             print_diagnostics(problems)
             found += errors(problems)
     return out
+
+
+def _slow(checked: CheckedFile, options: CheckOptions) -> bool:
+    """Whether a loop of a file is predicted to take more clocks than it may."""
+    return bool(options.gate) and (checked.clocks or 0.0) > options.gate
+
+
+def _above_gate(checked: CheckedFile, gate: float) -> Diagnostic:
+    message = f"a hottest loop is predicted to take {checked.clocks:.2f} of the clocks of Triton's compile, and {gate:.2f} at most are allowed"
+    why = "its header says what was predicted when it was translated"
+    help = "gluonize parity says where they go, --optimize search looks for another form; --gate RATIO allows more, 0 any number"
+    return Diagnostic("clocks", message, checked.state.file.output, why=why, help=help)
 
 
 def _less_validated(output: str, asked: str) -> Diagnostic:

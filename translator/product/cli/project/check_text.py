@@ -128,8 +128,8 @@ def write_states(destination: str, entries: Sequence[dict]) -> None:
         write_whole(destination, text)
 
 
-def state_entry(state: FileState, level: str, launches: Sequence[ValidatedLaunch] | None) -> dict:
-    """One file of the JSON. launches: with `--validate` what the reference machine said of each."""
+def state_entry(state: FileState, level: str, launches: Sequence[ValidatedLaunch] | None, clocks: float | None) -> dict:
+    """One file of the JSON. launches: with `--validate` what the reference machine said of each. clocks: beside Triton's."""
     entry = {
         "file": state.file.output,
         "source": state.file.source,
@@ -138,6 +138,7 @@ def state_entry(state: FileState, level: str, launches: Sequence[ValidatedLaunch
         "edited": state.edited or state.state == "edited",
         "reasons": list(state.reasons),
         "validated": level,
+        "clocks": clocks,
         "diff": "".join(f"{line}\n" for line in unified_diff(state)),
         "diagnostics": [found.as_json() for found in state.diagnostics],
     }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gluonize.diagnostics import Diagnostic
 from gluonize.product.project.checks.check import FileState
 from gluonize.product.project.checks.validation import ValidatedLaunch
-from gluonize.product.project.output.verdict import level_of, proof_word, united_coverage
+from gluonize.product.project.output.verdict import clocks_said, level_of, proof_word, united_coverage
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,14 @@ class CheckedFile:
             return "none"
         with open(self.state.file.output, encoding="utf-8", errors="replace") as file:
             return level_of(file.read())
+
+    @property
+    def clocks(self) -> float | None:
+        """Predicted clocks of the slowest launch beside Triton's, by the file's header; None where it says nothing, or the text is another."""
+        if self.state.edited or self.state.state not in ("current", "outdated"):
+            return None
+        with open(self.state.file.output, encoding="utf-8", errors="replace") as file:
+            return clocks_said(file.read())
 
     @property
     def wrong(self) -> bool:

@@ -174,7 +174,7 @@ def _merge(
     if checked.status != "translated":
         checked = write_rejected(replace(checked, text=None, launches=tuple(map(_of_edited, checked.launches))), text)
         return Updated(file, "failed", checked, merge, base, _problems(checked), checked.notes)
-    write_whole(file.output, with_verdict(text, checked.validations))
+    write_whole(file.output, with_verdict(text, checked.validations, checked.clocks))
     return Updated(file, "merged", checked, merge, base, problems)
 
 

@@ -23,7 +23,9 @@ from gluonize.product.project.output.layout_free import code_digest
 MARK = "# gluonize: "
 # Below the lines stands how far the file was validated and proved (`verdict.py`).
 _MORE = r".*(?:\r?\n|$)(?:#     .*(?:\r?\n|$))*"
-_VERDICT = rf"(?:# (?:Validated: |Validated except |Not validated: ){_MORE})?(?:# Proved{_MORE})?"
+_VERDICT = (
+    rf"(?:# (?:Validated: |Validated except |Not validated: ){_MORE})?(?:# Proved{_MORE})?(?:# Predicted: {_MORE})?"
+)
 _LINES = re.compile(rf"(?:^{MARK}.*(?:\r?\n|$))+{_VERDICT}", re.MULTILINE)
 # The first two sentences of the header; the lines go below them.
 _HEADER = re.compile(

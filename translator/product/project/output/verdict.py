@@ -1,4 +1,4 @@
-"""The lines of a generated file that say how far it was validated and proved, below the lines that say what it was made from.
+"""The lines of a generated file that say how far it was validated and proved, and what it costs, below the lines that say what it was made from.
 
     # Validated: every statement, branch and loop of the source ran on the reference machine.
     # Validated: every statement, branch and loop of the source ran on the reference machine, or is proved.
@@ -7,6 +7,7 @@
     # Proved: every launch that this header admits stores what the source stores; two sets of inputs of each ran, too.
     # Proved up to the order of sums, if the tensor described by a_ptr lies within its storage: every launch ...
     # Proved of add_kernel alone: every launch ...
+    # Predicted: 0.87 to 1.02 of the clocks of Triton's compile in the hottest loop.
 
 They are no part of the generated text: its digest and a comparison with a new translation leave them out.
 """
@@ -18,17 +19,20 @@ import re
 import textwrap
 from collections.abc import Sequence
 
+from gluonize.judge.cycles.clocks import Clocks
 from gluonize.judge.machine.coverage import Coverage, united
 from gluonize.product.project.output.provenance import MARK
 
 LEVELS = ("none", "partly", "fully", "proved")  # each more than the one before
 FULLY, PARTLY, NOT = "# Validated: ", "# Validated except ", "# Not validated: "
 PROVED, ALONE = "# Proved", "# Proved of "
+PREDICTED = "# Predicted: "
 WORDS = ("proved", "proved up to the order of sums")  # of proofs that hold, the stronger one first
 SAME = "every launch that this header admits stores what the source stores"
 RAN = "; {} sets of inputs of each ran, too"  # of launches of which no more was to run
 EVERYTHING = "every statement, branch and loop of the source ran on the reference machine"
 _PLACE = re.compile(r"(\.py):\d+(?::\d+)?\b")  # of the file itself, whose lines these words move
+_CLOCKS = re.compile(rf"{PREDICTED}(?:[\d.]+ to )?(?P<most>[\d.]+) of the clocks ")
 WIDTH = 120
 CONTINUED = "#     "
 
@@ -97,14 +101,23 @@ def verdict_lines(validations: Sequence[dict]) -> list[str]:
     return lines
 
 
-def with_verdict(text: str, validations: Sequence[dict]) -> str:
+def clocks_line(clocks: Sequence[Clocks]) -> list[str]:
+    """The header line for the predicted clocks of a file's launches beside Triton's; none where no launch has a loop of products."""
+    if not clocks:
+        return []
+    least, most = (f"{each(x.ratio for x in clocks):.2f}" for each in (min, max))
+    span = most if least == most else f"{least} to {most}"
+    return [f"{PREDICTED}{span} of the clocks of Triton's compile in the hottest loop."]
+
+
+def with_verdict(text: str, validations: Sequence[dict], clocks: Sequence[Clocks] = ()) -> str:
     """`text` with its verdict below the line of its origin; a text without that line stays as it is."""
     lines = text.splitlines(keepends=True)
     at = _last_origin(lines)
     if at is None:
         return text
     end = "\r\n" if lines[at].endswith("\r\n") else "\n"
-    added = [line + end for line in verdict_lines(validations)]
+    added = [line + end for line in (*verdict_lines(validations), *clocks_line(clocks))]
     return "".join([*lines[: at + 1], *added, *lines[at + 1 :]])
 
 
@@ -115,7 +128,7 @@ def without_verdict(text: str) -> str:
     if at is None:
         return text
     rest = lines[at + 1 :]
-    for begins in ((FULLY, PARTLY, NOT), PROVED):
+    for begins in ((FULLY, PARTLY, NOT), PROVED, PREDICTED):
         if rest and rest[0].startswith(begins):
             rest = list(itertools.dropwhile(lambda line: line.startswith(CONTINUED), rest[1:]))
     return "".join([*lines[: at + 1], *rest])
@@ -135,3 +148,12 @@ def level_of(text: str) -> str:
         return "proved"
     begin = below[0] if below else ""
     return "fully" if begin.startswith(FULLY) else "partly" if begin.startswith(PARTLY) else "none"
+
+
+def clocks_said(text: str) -> float | None:
+    """The greatest predicted clocks of a launch beside Triton's, as the header of a file says; None where it says nothing."""
+    lines = text.splitlines()
+    at = _last_origin(lines)
+    below = [] if at is None else itertools.takewhile(lambda line: line.startswith("#"), lines[at + 1 :])
+    found = next((_CLOCKS.match(line) for line in below if line.startswith(PREDICTED)), None)
+    return float(found["most"]) if found else None

@@ -75,6 +75,11 @@ class FileReport:
         return [x.validation for x in self.launches if x.status == "translated"]
 
     @property
+    def clocks(self) -> list[Clocks]:
+        """What is predicted of each launch that was translated, where both sides have a loop with products."""
+        return [x.clocks for x in self.launches if x.status == "translated" and x.clocks is not None]
+
+    @property
     def bugs(self) -> list[str]:
         """Internal errors, of the translation and of its validation, as text."""
         return [text for text in (self.bug, *(found.get("bug", "") for found in self.validations)) if text]

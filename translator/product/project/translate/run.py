@@ -210,7 +210,7 @@ def write_output(report: FileReport) -> FileReport:
     try:
         if report.status == "translated":
             notes = _keep_edits(output, report.text)
-            write_whole(output, with_verdict(report.text, report.validations))
+            write_whole(output, with_verdict(report.text, report.validations, report.clocks))
             return replace(bare, output=output, notes=(*report.notes, *notes))
         if report.status in ("failed", "mismatch"):
             # Code that does not compile or is wrong is no result, but whoever looks into it needs it.
