@@ -103,6 +103,20 @@ def _e2m1(np: Any, x: Any) -> Any:
     return np.where(x == x, code | (np.signbit(x).astype(np.uint32) << np.uint32(3)), np.uint32(7)).astype(np.uint32)
 
 
+def _ones(np: Any, x: Any) -> Any:
+    """How many bits of 32 are set."""
+    x = np.asarray(x).view(np.uint32)
+    return sum(((x >> np.uint32(i)) & np.uint32(1)).astype(np.int32) for i in range(32))
+
+
+def _smeared(np: Any, x: Any) -> Any:
+    """With every bit set that is below one that is set."""
+    x = np.asarray(x).view(np.uint32)
+    for shift in (1, 2, 4, 8, 16):
+        x = x | (x >> np.uint32(shift))
+    return x
+
+
 def _half(np: Any, x: Any, shift: int) -> Any:
     return ((x >> np.uint32(shift)) & np.uint32(0xFFFF)).astype(np.uint16).view(np.float16).astype(np.float32)
 
@@ -128,6 +142,11 @@ TYPED_ROWS: tuple[PtxRow, ...] = (
     _typed("max.s32", "ss", "s", "gl.maximum({0}, {1})", lambda np, x, y: np.maximum(x, y)),
     _typed("min.u32", "uu", "u", "gl.minimum({0}, {1})", lambda np, x, y: np.minimum(x, y)),
     _typed("min.s32", "ss", "s", "gl.minimum({0}, {1})", lambda np, x, y: np.minimum(x, y)),
+    _typed("mul.hi.u32", "uu", "u", "gl.umulhi({0}, {1})", lambda np, x, y: (x.astype("u8") * y) >> 32, word="mulhi"),
+    _typed("mad.lo.u32", "uuu", "u", "({0} * {1} + {2})", lambda np, x, y, z: x * y + z, word="mad"),
+    _typed("mad.lo.s32", "sss", "s", "({0} * {1} + {2})", lambda np, x, y, z: x * y + z, word="mad"),
+    _typed("popc.b32", "s", "s", "libdevice.popc({0})", lambda np, x: _ones(np, x), libdevice=True),
+    _typed("clz.b32", "s", "s", "libdevice.clz({0})", lambda np, x: 32 - _ones(np, _smeared(np, x)), libdevice=True),
     _typed("mov.b32", "a", "a", "{0}", lambda np, x: x),
     _typed("mov.u32", "a", "a", "{0}", lambda np, x: x),
     _typed("mov.s32", "a", "a", "{0}", lambda np, x: x),

@@ -216,10 +216,10 @@ def main():
      "KERNELS['twice'][grid](x, y, n, BLOCK=512, num_warps=8)", "kernel = MORE['k']; kernel[grid](x, y, n, 512, num_warps=8)",
      "kernel = KERNELS.get('twice'); kernel[grid](x, y, n, 512, num_warps=8)", "getattr(Group, 'doubled')[grid](x, y, n, 512, num_warps=8)",
      "(k if fast else other)[grid](x, y, n, 512, num_warps=8)", "k.run(x, y, n, 512, grid=grid, warmup=False, num_warps=8)",
-     "alias = k\n    alias[grid](x, y, n, 512, num_warps=8)"],
+     "alias = k\n    alias[grid](x, y, n, 512, num_warps=8)", "typing.cast(object, k)[grid](x, y, n, 512, num_warps=8)"],
 )  # fmt: skip
 def test_forms_of_launches(tmp_path, launch):
-    text = "import functools\n" + FORMS.replace("LAUNCH", launch)
+    text = "import functools\nimport typing\n" + FORMS.replace("LAUNCH", launch)
     assert_served(written(tmp_path, text), lambda m: m.main())
 
 
@@ -487,14 +487,17 @@ def run(x, large=False):
     k[(4,)](x, x.numel(), BLOCK=512)
     tuned[(4,)](x, x.numel())
     (wide if large else tuned)[(4,)](x, x.numel())
+    arguments = [x, x.numel()]
+    inner = triton.autotune([triton.Config({"BLOCK": 64}, num_warps=1)], key=["n"])(k)
+    inner[(4,)](*arguments)
 """
     found = derived(written(tmp_path, text))
     by_line = sorted(found.bindings, key=lambda b: b.line)
     assert not any(b.problem for b in by_line)
     blocks = [[config.constexprs.get("BLOCK") for config in b.configs] for b in by_line]
-    assert blocks == [[None], [128, 256], [128, 256, 1024]]
+    assert blocks == [[None], [128, 256], [128, 256, 1024], [64]]
     launches = {(spec.constexprs["BLOCK"], spec.options["num_warps"]) for spec in found.launches}
-    assert launches == {(128, 2), (256, 2), (1024, 8), (512, 4)}
+    assert launches == {(128, 2), (256, 2), (1024, 8), (512, 4), (64, 1)}
 
 
 @pytest.mark.parametrize(
@@ -606,10 +609,27 @@ def k(x, n, BLOCK: tl.constexpr):
 
 
 def run(x):
-    k[(4,)](x, x.numel())
+    k[(4,)](x, *x.shape)
 """
     (launch,) = derived(written(tmp_path, text)).bindings
     assert launch.problem.startswith("the autotune configs at line") and "get_device_capability" in launch.problem
+
+
+def test_an_option_that_the_target_does_not_have_is_the_reason_that_is_given(tmp_path):
+    text = """
+@triton.jit
+def k(a, b, c, B: tl.constexpr, PRECISION: tl.constexpr):
+    i = tl.arange(0, B)
+    at = i[:, None] * B + i[None, :]
+    tl.store(c + at, tl.dot(tl.load(a + at), tl.load(b + at), input_precision=PRECISION))
+
+
+def run(a, b, c):
+    k[(1,)](a, b, c, B=64, PRECISION="tf32")
+"""
+    (note,) = derived(written(tmp_path, text)).notes
+    assert "line 15 is refused" in note and "input_precision must be one of" in note and "Got tf32 (line 11)" in note
+    assert not derived(written(tmp_path, text), target="gfx942").notes
 
 
 def test_how_often_a_loop_is_unrolled_is_no_size_that_host_code_makes_up(tmp_path):

@@ -163,6 +163,12 @@ PTX = {
         + ".to(tl.float32)",
         "(x0.to(gl.uint32, bitcast=True) & 2147483647)",
     ),
+    "counts": (
+        asm("{ .reg .b32 t, u; popc.b32 t, $1; clz.b32 u, $1; mad.lo.s32 $0, t, 64, u; }", "x", "=r,f", "tl.int32")
+        + ".to(tl.float32)",
+        "libdevice.popc(",
+    ),
+    "high": (asm("mul.hi.u32 $0, $1, $1;", "x", "=r,f", "tl.int32") + ".to(tl.float32)", "gl.umulhi("),
     "fp4": (
         asm(
             "{ .reg .b8 t; cvt.rn.satfinite.e2m1x2.f32 t, $1, $2; cvt.u32.u8 $0, t; }",

@@ -201,7 +201,8 @@ def test_names_of_the_same_file(project, setup, use, text):
 
 
 OTHER = (
-    HEAD + "V = tl.constexpr(2.5)\n_H = tl.constexpr(1)\n@triton.jit\ndef helper(x):\n    return x * V\n" + BOOBY_TRAP
+    HEAD + "V = tl.constexpr(2.5)\n_H = tl.constexpr(1)\n@triton.jit\ndef helper(x):\n    return x * V\n"
+    "@triton.autotune([], key=[])\n@triton.jit\ndef tuned(x):\n    return helper(x)\n" + BOOBY_TRAP
 )
 IMPORTS = {
     "absolute": ("from pkg.other import helper", "helper(1.0)"),
@@ -214,6 +215,7 @@ IMPORTS = {
     "star": ("from .other import *", "helper(1.0)"),
     "re-exported": ("from pkg import exported", "exported(1.0)"),
     "re-exported star": ("from pkg.stars import helper", "helper(1.0)"),
+    "without autotuning": ("from .other import tuned\ninner = tuned.fn", "inner(1.0)"),
     "constant of a module": ("from pkg import other\nX = tl.constexpr(other.V)", "X"),
 }
 
@@ -232,7 +234,8 @@ def test_names_of_other_files(project, statement, use):
     found = load_kernel(module, "k", search_path=[str(folder), str(folder / "top")])
     assert "2.5" in trace(found)
     for helper in found.helpers:
-        assert (helper.path, helper.line, helper.qualname) == (str(folder / "top/pkg/other.py"), 6, "helper")
+        line = {"helper": 6, "tuned": 10}[helper.qualname]
+        assert (helper.path, helper.line) == (str(folder / "top/pkg/other.py"), line)
 
 
 def test_star_import_respects_all_and_underscores(project):

@@ -66,7 +66,9 @@ def _callee_of(facts: FunctionFacts, node: ast.Call) -> Callee | None:
     if is_triton and name in _OF_DESCRIPTORS:
         method, described = _OF_DESCRIPTORS[name], bind(node, Callee(function, name, None, None)).get("desc")
         return Callee(getattr(tensor_descriptor_base, method), method, Row(method, "load", cost="heavy"), described)
-    known = f"{LANGUAGE}.{name}" if is_triton or isinstance(fact, MethodFact) else f"{module}.{name}"
+    # A method that the author wrote, of an aggregate, is none of Triton's, whatever its name is.
+    of_triton = is_triton or isinstance(fact, MethodFact) and not isinstance(function, JITFunction)
+    known = f"{LANGUAGE}.{name}" if of_triton else f"{module}.{name}"
     row = facts.kernel.rules.row(known, facts.kernel.target)
     if row is None and name in ("min", "max", "builtin_min", "builtin_max") and not isinstance(function, JITFunction):
         row = Row(name, "elementwise")

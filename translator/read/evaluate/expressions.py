@@ -375,6 +375,8 @@ class Evaluator:
             raise Undetermined(f"attribute {name} of a host function", place)
         if isinstance(value, types.ModuleType):
             return self._module_attribute(value, name, place)
+        if name == "fn" and self.builder.is_decorated(value):
+            return value  # without the outermost of its launch decorators, which are looked through
         if name.startswith("_") and name not in ("__name__", "_fields", "__version__", "__members__", "__doc__"):
             raise Undetermined(f"attribute {name} of a {type(value).__name__}", place)
         return self.guarded(getattr, value, name, place=place)

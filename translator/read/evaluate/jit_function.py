@@ -109,6 +109,13 @@ class JitBuilder:
             kept.pop("do_not_specialize_on_alignment", None)
         return self._build(function, lambda fn: maker(fn, **kept) if kept else maker(fn), python=False)
 
+    def is_decorated(self, value: Any) -> bool:
+        """Whether a jit function has decorators around `@triton.jit`."""
+        if not isinstance(value, JITFunction):
+            return False
+        made = (node for node, scope in self.definitions if self.built[id(node), id(scope)] is value)
+        return any(len(getattr(node, "decorator_list", ())) > 1 for node in made)
+
     def kernel_side(self, function: UserFunction, maker: Any) -> Any:
         """`constexpr_function`, `builtin`, `extern`, `tl.constexpr` of a user's function: Triton runs it while tracing."""
         return self._build(function, maker, python=True)

@@ -172,7 +172,8 @@ class _Reader:
     @functools.cached_property
     def of_launch(self) -> dict[str, Any]:
         """What the kernel tells of the arguments of a launch: the terms of its addresses, and which of them are left out."""
-        by_default = {n for n, p in self.evidence.parameters.items() if p.has_default}
+        tiles = self.is_autotuned and bool(self.evidence.unread) and not self.every_config  # given by what is not read
+        by_default = {n for n, p in self.evidence.parameters.items() if p.has_default or tiles and p.is_constexpr}
         return {"terms": self.evidence.terms, "left_out": frozenset(self.told() | by_default)}
 
     def history(self, call: Site) -> History:
@@ -194,11 +195,11 @@ class _Reader:
         missing = [n for n, p in self.evidence.parameters.items() if n not in given | self.told() and not p.has_default]
         if not missing or state is None:
             return None
+        if self.evidence.unread and self.is_autotuned and not self.every_config:
+            return self.blank(problem=self.evidence.unread[0], problem_line=self.site.line)
         for spread in (*(a for a in call.args if isinstance(a, ast.Starred)), *(k for k in call.keywords if not k.arg)):
             text = f"{'*' if isinstance(spread, ast.Starred) else '**'}{ast.unparse(spread.value)}"
             return self.blank(problem=f"what `{text}` passes is not known", problem_line=spread.value.lineno)
-        if self.evidence.unread and self.is_autotuned and not self.every_config:
-            return self.blank(problem=self.evidence.unread[0], problem_line=self.site.line)
         what = "value" if len(missing) == 1 else "values"
         return self.blank(problem=f"it has no {what} for {', '.join(missing)}", problem_line=self.site.line)
 

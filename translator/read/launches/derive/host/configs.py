@@ -37,10 +37,11 @@ def autotune_configs(loaded: LoadedKernel, program: Program, home: Scope) -> tup
 
 
 def configs_by_name(name: str, program: Program, home: Scope) -> dict[str, list[triton.Config]]:
-    """The configurations of kernels that the module makes of this one, `tuned = triton.autotune(configs=..., key=...)(kernel)`, by the
-    names that they have; none of one whose configurations cannot be read."""
+    """The configurations of kernels that the module or a function of it makes of this one,
+    `tuned = triton.autotune(configs=..., key=...)(kernel)`, by the names that they have; none of one whose configurations cannot be read.
+    """
     out: dict[str, list[triton.Config]] = {}
-    for node in home.body:
+    for node in ast.walk(ast.Module(home.body, [])):
         call = node.value if isinstance(node, ast.Assign) else None
         made = call.func if isinstance(call, ast.Call) and isinstance(call.func, ast.Call) else None
         target = node.targets[0] if isinstance(node, ast.Assign) else None
@@ -49,7 +50,8 @@ def configs_by_name(name: str, program: Program, home: Scope) -> dict[str, list[
         of_kernel = call.args and isinstance(call.args[0], ast.Name) and call.args[0].id == name
         if of_kernel and decorator_of(made, home).kind == "autotune":
             given = [k.value for k in made.keywords if k.arg == "configs"] or made.args[:1]
-            out[target.id] = _configs_of(given[0], made.lineno, program, home)[0] if given else []
+            found = _configs_of(given[0], made.lineno, program, home)[0] if given else []
+            out[target.id] = _distinct([*out.get(target.id, ()), *found])
     return {made_as: configs for made_as, configs in out.items() if configs}
 
 

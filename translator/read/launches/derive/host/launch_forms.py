@@ -81,6 +81,8 @@ class LaunchForms:
             if isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
                 items = self._items(node.func.value, node.args[0], functions)
                 return any(self.is_kernel(item, functions, depth + 1) for item in items)
+            if _last_name(node.func) == "cast" and len(node.args) == 2:  # typing.cast
+                return self.is_kernel(node.args[1], functions, depth + 1)
             return bool(node.args) and self.is_kernel(node.args[0], functions, depth + 1)  # a wrapper of it
         return False
 

@@ -22,12 +22,14 @@ from gluonize.triton_api.package import triton
 # Questions to the judge for one launch, and how many changes are tried at one place.
 BUDGET = 48
 _PER_PLACE = 20
+_ONE_OF = "must be one of"  # of an option of a builtin: no type or size helps
 _ELEMENTS = ("fp32", HALF, "i32", "i64", "fp16", "u8", "i8", "u1", "fp8e4nv")
 
 
 def settled(evidence: Evidence, proposal: Proposal, judge: Judge, budget: int = BUDGET) -> tuple[Proposal, Verdict]:
-    """The proposal, changed until the judge accepts it or no change gets any further; with the last verdict."""
-    verdict = asked(evidence, proposal, judge)
+    """The proposal, changed until the judge accepts it or no change gets any further; with its verdict, where none helped the one at
+    the last place before anything was changed for it: what later ones say is said of changes that did not help."""
+    verdict = first = asked(evidence, proposal, judge)
     seen, told = {_key(proposal)}, {verdict.message}
     while not verdict.accepted and budget > 0:
         best: tuple[Proposal, Verdict] | None = None
@@ -44,8 +46,9 @@ def settled(evidence: Evidence, proposal: Proposal, judge: Judge, budget: int = 
         if best is None:
             break
         proposal, verdict = best
+        first = verdict if verdict.progress > first.progress else first
         told.add(verdict.message)
-    return proposal, verdict
+    return proposal, verdict if verdict.accepted else first
 
 
 def asked(evidence: Evidence, proposal: Proposal, judge: Judge) -> Verdict:
@@ -71,7 +74,8 @@ def _some(proposals: Iterator[Proposal], seen: set[str]) -> Iterator[Proposal]:
 def revisions(evidence: Evidence, proposal: Proposal, verdict: Verdict) -> Iterator[Proposal]:
     """Changes that may help, likeliest first."""
     at = _Place(evidence, proposal, verdict)
-    for rule in (_options, _sizes, _small, _powers, _large, _products, _types, _pointers, _numbers, _constants):
+    rules = (_options, _sizes, _small, _powers, _large, _products, _types, _pointers, _numbers, _constants)
+    for rule in (_options,) if _ONE_OF in verdict.message else rules:
         for changed in rule(at):
             if any((g.kind, g.value) != _kind_of(proposal, n) for n, g in changed.items()):
                 yield proposal.with_guesses(changed)
@@ -143,7 +147,7 @@ def _changed(guess: Guess, value: Any, why: str) -> Guess:
 
 def _options(at: _Place) -> Iterator[dict[str, Guess]]:
     """`input_precision must be one of ('ieee', ...)`: a text is a constant, or constants decide which one it is."""
-    if "must be one of" in at.message:
+    if _ONE_OF in at.message:
         yield from _constants(at)
 
 
