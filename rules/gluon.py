@@ -183,7 +183,7 @@ class Layouts(enum.StrEnum):
 IDENTITY = "with_identity_for"  # the other constructor of padded layouts
 EFFICIENT_PADDING = "compute_efficient_padded_shared_layout"
 # Functions that give layouts in translations of one launch: Gluon's, and those of the output (gluonize.decide.layouts.rule_texts).
-GIVE_LAYOUTS = frozenset({EFFICIENT_PADDING, "direct_copy", "wide_store"})
+GIVE_LAYOUTS = frozenset({EFFICIENT_PADDING, "direct_copy", "wide_store", "transposed_in_lanes"})
 DISTRIBUTED = (Layouts.BLOCKED, Layouts.SLICE, Layouts.LINEAR, Layouts.OPERAND, Layouts.MFMA, Layouts.WMMA)
 SHARED = (Layouts.SWIZZLED, Layouts.PADDED, Layouts.SHARED_LINEAR, Layouts.PARTITIONED)
 

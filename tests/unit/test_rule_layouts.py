@@ -9,7 +9,7 @@ import pytest
 from gluonize.decide.layouts.constructors import Called
 from gluonize.decide.layouts.gluon_values import as_gluon, linear, of_gluon
 from gluonize.decide.layouts.names import Tile
-from gluonize.decide.layouts.rule_texts import PADDED_OPERAND, WIDE_STORE
+from gluonize.decide.layouts.rule_texts import PADDED_OPERAND, TRANSPOSED, WIDE_STORE
 from gluonize.gluon.function import gives_layout, parsed
 from gluonize.gluon.walk import walk
 from gluonize.trace.model.layouts import Blocked, DotOperand, Layout, Linear, Mfma
@@ -47,6 +47,17 @@ def test_what_a_layout_follows_from_is_written_behind_it():
     assert found["a_load"] == "direct_copy(a_shared, 8, gl.num_warps())"
     assert found["c_store"] == "wide_store(mma, gl.to_linear_layout(mma, [BLOCK_M, BLOCK_N]))"
     assert sorted(called) == ["cdna4.compute_efficient_padded_shared_layout", "direct_copy", "wide_store"]
+
+
+def test_what_lanes_transpose_follows_from_what_they_loaded():
+    held = Blocked((4, 8), (4, 16), (4, 1), (1, 0))
+    made = of_gluon(TRANSPOSED.given(as_gluon(held), as_gluon(linear(held, (64, 128)))))
+    constants, tiles = (("b_transposed", made), ("b_load", held)), {held: Tile((64, 128), ("BLOCK_K", "BLOCK_N"))}
+    found, called = written(constants, tiles)
+    assert found["b_transposed"] == "transposed_in_lanes(b_load, gl.to_linear_layout(b_load, [BLOCK_K, BLOCK_N]))"
+    assert list(found) == ["b_load", "b_transposed"] and called == ["transposed_in_lanes"]
+    other = replace(made, register=swapped(made.register, 0, 2))
+    assert written((("b_transposed", other), ("b_load", held)), tiles)[0]["b_transposed"] == other
 
 
 def swapped(bases: tuple, i: int, j: int) -> tuple:

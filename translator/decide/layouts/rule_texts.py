@@ -95,7 +95,7 @@ def second_cores(version: int, depths: Depths, transposed: bool, paired: bool) -
     pairs = ", tiles_per_warp=[2 if side == 16 and m >= 32 * warps else 1, 1]" if paired else ""
     text = f'''@gluon.constexpr_function
 def second_cores(m, n, k, warps):
-    """MFMA for a product of m x n x k with another one as an operand: warps have rows while these last, then columns."""
+    """MFMA for a product of m x n x k with another one as operand: warps have rows while these last, then columns."""
 {_instruction(depths)}    rows = min(max(m // side, 1), warps)
     return gl.amd.AMDMFMALayout(
         version={version}, instr_shape=shape, transposed={transposed}, warps_per_cta=[rows, warps // rows]{pairs}
@@ -138,8 +138,8 @@ def matrix_cores(m, n, depth, warps):
 def direct_copy(lanes: int) -> RuleText:
     text = f'''@gluon.constexpr_function
 def direct_copy(shared, shape, dtype, warps):
-    """Lanes and warps in the order of LDS, or row by row where each fills a warp: 16 bytes per lane where it has as many and LDS has them
-    together, else 4."""
+    """Lanes and warps in the order of LDS, or row by row where each fills a warp: 16 bytes per lane where it has as
+    many and LDS has them together, else 4."""
     bits = dtype.primitive_bitwidth
     if isinstance(shared, gl.PaddedSharedLayout):
         order, together = shared.offset_bases, 128
@@ -194,7 +194,8 @@ def spread_rows(lanes: int) -> RuleText:
     """A blocked layout of an access, in a kernel whose tiles all have rows of neighbours in memory."""
     text = f'''@gluon.constexpr_function
 def spread(shape, most, warps, deep=1):
-    """Up to `most` elements in a row per lane, of up to `deep` rows; lanes and then warps go along the row while it lasts, then down."""
+    """Up to `most` elements in a row per lane, of up to `deep` rows; lanes and then warps go along the row while it
+    lasts, then down."""
     rows, columns = shape
     held = max(rows * columns // ({lanes} * warps), 1)
     each = min(most, columns, held)
@@ -210,7 +211,8 @@ def spread(lanes: int) -> RuleText:
     """A blocked layout of an access, whichever dimension has neighbours in memory."""
     text = f'''@gluon.constexpr_function
 def spread(shape, most, warps, order, deep=1):
-    """Up to `most` elements in a row per lane, of up to `deep` rows; lanes and then warps go along the row while it lasts, then down."""
+    """Up to `most` elements in a row per lane, of up to `deep` rows; lanes and then warps go along the row while it
+    lasts, then down."""
     along, down = order
     held = max(shape[0] * shape[1] // ({lanes} * warps), 1)
     each = min(most, shape[along], held)
@@ -255,8 +257,9 @@ ROTATED = RuleText(
     "rotated",
     '''@gluon.constexpr_function
 def rotated(held, shape, vector, line, most):
-    """LDS for a tile of which lanes store columns of the blocks that they `held`: vectors exchanged by XOR with the number of the column, up
-    to `most`; columns that fill a `line` of the banks together alike. Where lanes hold one row there is nothing to exchange."""
+    """LDS for a tile of which lanes store columns of the blocks that they `held`: vectors exchanged by XOR with the
+    number of the column, up to `most`; columns that fill a `line` of the banks together alike. Where lanes hold one row
+    there is nothing to exchange."""
     down, along = held.order
     if held.size_per_thread[along] == 1:
         return gl.SwizzledSharedLayout(1, 1, 1, held.order)
@@ -279,8 +282,8 @@ SWIZZLED_OPERAND = RuleText(
     "swizzled_operand",
     '''@gluon.constexpr_function
 def swizzled_operand(operand, shape, line):
-    """LDS against bank conflicts: vectors that lanes read of an operand, exchanged between as many rows along K as 16 lanes read at once. Rows
-    that fill a `line` of the banks together are exchanged alike."""
+    """LDS against bank conflicts: vectors that lanes read of an operand, exchanged between as many rows along K as 16
+    lanes read at once. Rows that fill a `line` of the banks together are exchanged alike."""
     along, each = 1 - operand.operand_index, operand.k_width
     alike = max(line // shape[along], 1)
     phases = max(min(16 // alike, shape[along] // each), 1)
@@ -292,7 +295,8 @@ PADDED_ROWS = RuleText(
     "padded_rows",
     '''@gluon.constexpr_function
 def padded_rows(shape, interval, padding, order):
-    """LDS, padded against bank conflicts after each `interval` elements; rows no longer than the padding lie one after the other."""
+    """LDS, padded against bank conflicts after each `interval` elements; rows no longer than the padding lie one after
+    the other."""
     if shape[order[0]] <= padding:
         return gl.SwizzledSharedLayout(1, 1, 1, order)
     return gl.PaddedSharedLayout.with_identity_for([[interval, padding]], shape, order)

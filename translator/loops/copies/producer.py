@@ -53,6 +53,8 @@ class Producer:
             # Element types that differ between launches then make no difference to the text.
             dtype = f"{spelled_apart(access.root)}.dtype.element_ty"
         shapes.tell(writing.names, staged.shared, staged.shape, tile, (own_type, dtype))
+        if staged.source is not None:
+            shapes.tell(writing.names, staged.source, staged.shape, tile)
         shape = listed(self.loop.buffers, *tile)
         made = call("gl.allocate_shared_memory", dtype, shape, writing.names.spell(staged.shared))
         return code_of(f"{ring.smem} = ", made)

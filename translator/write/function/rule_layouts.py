@@ -8,6 +8,7 @@ A call stands for a layout only where it gives exactly this layout for the launc
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,9 +16,9 @@ from dataclasses import dataclass, field
 from gluonize.decide.layouts.constructors import Called
 from gluonize.decide.layouts.gluon_values import as_gluon, linear, of_gluon
 from gluonize.decide.layouts.names import Tile
-from gluonize.decide.layouts.rule_texts import PADDED_OPERAND, WIDE_STORE, RuleText, copy_in_order
+from gluonize.decide.layouts.rule_texts import PADDED_OPERAND, TRANSPOSED, WIDE_STORE, RuleText, copy_in_order
 from gluonize.numbered import numbered
-from gluonize.trace.model.layouts import DotOperand, Layout, Linear, Mfma
+from gluonize.trace.model.layouts import Blocked, DotOperand, Layout, Linear, Mfma
 from gluonize.trace.model.shared_layouts import Padded
 from gluonize.triton_api.gluon_language import gl
 
@@ -56,7 +57,8 @@ class RuleLayouts:
         if isinstance(layout, Padded) and layout.offsets and not layout.ctas:
             return next(self._padded(name, layout), None)
         if isinstance(layout, Linear) and not layout.block:
-            return next(self._copied(layout), None) or next(self._stored(layout), None)
+            found = itertools.chain(self._copied(layout), self._stored(layout), self._transposed(layout))
+            return next(found, None)
         return None
 
     def _padded(self, own: str, layout: Padded) -> Iterator[Called]:
@@ -103,6 +105,20 @@ class RuleLayouts:
             if of_gluon(WIDE_STORE.given(as_gluon(product), as_gluon(bases))) == layout:
                 shape = ", ".join(tile.dimensions)
                 yield self._by(WIDE_STORE, f"{name}, gl.to_linear_layout({name}, [{shape}])", "")
+
+    def _transposed(self, layout: Linear) -> Iterator[Called]:
+        """A tile that each lane has transposed after it loaded it."""
+        for name, held, tile in self._held(layout.shape):
+            if of_gluon(TRANSPOSED.given(as_gluon(held), as_gluon(linear(held, tile.shape)))) == layout:
+                shape = ", ".join(tile.dimensions)
+                yield self._by(TRANSPOSED, f"{name}, gl.to_linear_layout({name}, [{shape}])", "")
+
+    def _held(self, shape: tuple[int, ...]) -> Iterator[tuple[str, Blocked, Tile]]:
+        """The layouts of tiles of a shape that lanes hold in blocks."""
+        for name, held in self.constants:
+            if isinstance(held, Blocked) and held.rank == 2 and not held.ctas:
+                if (tile := self._tile(held)) is not None and tile.shape == shape:
+                    yield name, held, tile
 
     def _tile(self, layout: Layout) -> Tile | None:
         """The tile that has a layout, if its dimensions are known where constants stand."""
