@@ -38,7 +38,7 @@ def rules_with(paths: tuple[str, ...]) -> RuleSet:
             try:
                 text = file.read_text(encoding="utf-8")
             except OSError as error:
-                raise _refused(str(file), "the file cannot be read", str(error)) from error
+                raise _refused(str(file), "the file cannot be read", (error.strerror or str(error)).lower()) from error
             found = found.adding(_rows(str(file), text))
     return found
 

@@ -31,3 +31,9 @@ def slow_but_crossed(rows: Iterable[Any], columns: Iterable[Any], step: int) -> 
         for i, row in enumerate(rows)
         for j, column in enumerate(columns)
     ]
+
+
+def in_turn(rows: Iterable[Any], columns: Iterable[Any]) -> list[tuple[Any, Any]]:
+    """Pairs for `parametrize`: each row once, with one of the columns in turn, for what has to do with only one of both at a time."""
+    columns = list(columns)
+    return [(row, columns[i % len(columns)]) for i, row in enumerate(rows)]

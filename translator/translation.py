@@ -415,8 +415,11 @@ def _trace_refusal(loaded: LoadedKernel, spec: LaunchSpec, error: BaseException)
             place = fn.file_name or loaded.path, file_line(fn, node.lineno), node.col_offset + 1
             own = fn is loaded.fn and not isinstance(node, ast.FunctionDef)
             named = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if own else set()
-            said = [f"{name} = {value}" for name, value in spec.constexprs.items() if name in named]
-            help = f"launch {spec.id} says {' and '.join(said)}: give another value" if said else ""
+            values = {name: value for name, value in spec.constexprs.items() if name in named}
+            said = [f"{name} = {value!r}" for name, value in values.items()]
+            quoted = [name for name, value in values.items() if isinstance(value, str) and value.isdecimal()]
+            other = f"a number has no quotes: {quoted[0]} = {values[quoted[0]]}" if quoted else "give another value"
+            help = f"launch {spec.id} says {' and '.join(said)}: {other}" if said else ""
         if not isinstance(inner.__cause__, CompilationError):
             break
         inner = inner.__cause__

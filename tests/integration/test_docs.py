@@ -22,11 +22,17 @@ def name_of(page: Path) -> str:
     return page.relative_to(DOCS).as_posix()
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory) -> Path:
+    """Results of all pages: what several of them ask for is made once, and prints what it would print anew."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.mark.slow
 @pytest.mark.compile
 @pytest.mark.parametrize("page", RUN, ids=name_of)
-def test_commands_do_what_the_page_says(page, tmp_path):
-    """In a folder with a copy of the fixtures; each page starts anew."""
+def test_commands_do_what_the_page_says(page, cache, tmp_path):
+    """In a folder with a copy of the fixtures; each page starts anew, but for the cache."""
     folder = tmp_path / "work"
     shutil.copytree(ROOT / "fixtures", folder / "fixtures", ignore=shutil.ignore_patterns("golden", "__pycache__"))
     binaries = tmp_path / "bin"
@@ -38,7 +44,7 @@ def test_commands_do_what_the_page_says(page, tmp_path):
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
         "PATH": f"{binaries}{os.pathsep}{os.environ['PATH']}",
-        "GLUONIZE_CACHE_DIR": str(tmp_path / "cache"),
+        "GLUONIZE_CACHE_DIR": str(cache),
         "PRE_COMMIT_HOME": str(tmp_path / "pre-commit"),
         "GIT_CONFIG_GLOBAL": str(tmp_path / "gitconfig"),
         "GIT_CONFIG_NOSYSTEM": "1",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from slow_rows import in_turn
 from translation_of import compiled, dedent, launch, tensor, validated
 
 SOURCE = dedent("""
@@ -28,8 +29,7 @@ VALUES = {"a_ptr": tensor(32, 96), "b_ptr": tensor(96, 32), "c_ptr": tensor(32, 
 ATTRS = {"a_ptr": "DS", "b_ptr": "DS", "c_ptr": "DS", "K": "D"}
 
 
-@pytest.mark.parametrize("target", ["gfx950", "gfx1250"])
-@pytest.mark.parametrize("other", ["1.5", "fill", "k", "each"])
+@pytest.mark.parametrize("other, target", in_turn(["1.5", "fill", "k", "each"], ["gfx950", "gfx1250"]))
 def test_copies_fill(other: str, target: str, tmp_path: Path):
     spec = launch("product", SIGNATURE, {"B": 32}, attrs=ATTRS, stages=3, values=VALUES)
     text = validated(tmp_path, SOURCE.replace("OTHER", other), spec, target)

@@ -3,6 +3,7 @@
 import pytest
 
 from host_torch import differences, launched
+from slow_rows import in_turn
 from gluonize.planned_launches import derived_unseen
 from gluonize.read.launches.bound.completed import bound_launches
 
@@ -320,8 +321,11 @@ def test_launches_hold_the_sizes_and_the_grid_of_the_file(tmp_path, sizes):
     assert unknown.grid == () and unknown.values == ({"H": 8, "W": 6} if "8" in sizes else {}) | {"scale": 0.25}
 
 
-@pytest.mark.parametrize("host", ["K", "a.shape[1]", "a.size(-1)", ""])
-@pytest.mark.parametrize("bounds", ["0, K // BK", "0, tl.cdiv(K, BK)", "0, K, BK", "0, tiles"])
+HOSTS = ["K", "a.shape[1]", "a.size(-1)", ""]
+BOUNDS = ["0, K // BK", "0, tl.cdiv(K, BK)", "0, K, BK", "0, tiles"]
+
+
+@pytest.mark.parametrize("bounds, host", in_turn(BOUNDS, HOSTS) + in_turn(BOUNDS, HOSTS[2:] + HOSTS[:2]))
 def test_sizes_that_are_made_up_are_several_tiles(tmp_path, host, bounds):
     text = f"""
 @triton.jit

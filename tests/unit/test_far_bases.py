@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from slow_rows import in_turn
 
 from gluonize.judge.machine.stages import source_stage, translated_stage
 from gluonize.judge.prove.both_sides import PROVED, prove
@@ -66,8 +67,12 @@ def verdict(folder: Path, text: str, spec, target: str) -> str:
     return " if ".join([found.word, *found.assumed])
 
 
-@pytest.mark.parametrize("target", ["gfx942", "gfx950", "gfx1201", "gfx1250"])
-@pytest.mark.parametrize("loads", [ONE, HEAD, WRAPPED, KEPT, MOVED, LOOP])
+EACH = [ONE, HEAD, WRAPPED, KEPT, MOVED, LOOP]
+
+
+@pytest.mark.parametrize(
+    "loads, target", in_turn(EACH, ["gfx942", "gfx950"]) + in_turn(EACH[::-1], ["gfx1201", "gfx1250"])
+)
 def test_a_page_is_part_of_the_base(tmp_path, loads, target):
     text, spec = pages(tmp_path, loads, target)
     assert "storage of out_ptr" not in text or "x_ptr" not in text.split("storage of ")[1].split("within")[0]

@@ -6,6 +6,7 @@ import importlib.util
 from pathlib import Path
 
 import pytest
+from slow_rows import in_turn
 from translation_of import dedent, launch, tensor, translate, validated
 
 from gluonize.judge.verdict import validate_launch
@@ -81,8 +82,10 @@ SOURCES = {
 SIGNATURE = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "K": "i32"}
 
 
-@pytest.mark.parametrize("target", ["gfx950", "gfx1250", "gfx1201"])
-@pytest.mark.parametrize("case", SOURCES)
+@pytest.mark.parametrize(
+    "case, target",
+    in_turn(SOURCES, ["gfx950", "gfx1250", "gfx1201"]) + in_turn(SOURCES, ["gfx1201", "gfx950", "gfx1250"]),
+)
 def test_the_import_gives_way(case: str, target: str, tmp_path: Path):
     more = {"cdna4": 2, "tdm": None, "rdna4": None} if case == "parameters" else {}
     values = {"a_ptr": tensor(32, 96), "b_ptr": tensor(96, 32), "c_ptr": tensor(32, 32), "K": 96}

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from slow_rows import in_turn
 from translation_of import dedent
 
 from gluonize.judge.lower.children.worker import WorkerPool
@@ -133,8 +134,7 @@ def test_loads_that_may_not_run_ahead_stay(what: str, pool, tmp_path: Path):
 ROW = "row = tl.load(i_ptr + k + o, mask=mask, other=0)"
 
 
-@pytest.mark.parametrize("target", ["gfx950", "gfx942", "gfx1250"])
-@pytest.mark.parametrize("what", UNMASKED)
+@pytest.mark.parametrize("what, target", in_turn(UNMASKED, ["gfx950", "gfx942", "gfx1250"]))
 def test_numbers_past_the_end_are_not_read(what: str, target: str, pool, tmp_path: Path):
     """The kernel's storage ends with the last number that the source reads."""
     assert ROW in SOURCE

@@ -80,6 +80,25 @@ def _launch_files():
         "grid.json": changed(lambda l: l.update(grid=10)),
         "list.json": {"version": 1, "launch": [LAUNCH]},
         "theirs.json": LAUNCH | {"source": "add.py"},
+        "string.json": changed(lambda l: l["constexprs"].update(BLOCK_SIZE="1024")),
+        "twice.json": {"version": 1, "launches": [LAUNCH, LAUNCH]},
+        "values.json": LAUNCH | {"values": {"n_element": 1024}},
+        "version.json": {"version": 9, "launches": [LAUNCH]},
+        "types.json": LAUNCH | {"signature": ["*fp32", "*fp32", "i32", "constexpr"]},
+    }
+
+
+def _no_json():
+    """Texts that people, or Python, take for JSON, by the name of the file."""
+    text = json.dumps(LAUNCH, indent=1)
+    return {
+        "comma.json": text.replace('"num_warps": 4', '"num_warps": 4,').encode(),
+        "comment.json": f"// of a run\n{text}".encode(),
+        "quotes.json": text.replace('"', "'").encode(),
+        "python.json": text.replace("1024", "None").encode(),
+        "nothing.json": b"",
+        "utf16.json": text.encode("utf-16"),
+        "add.ipynb": b'{"cells": []}',
     }
 
 
@@ -147,6 +166,27 @@ MISTAKES = [
     ("validate other.py add_out.py -t gfx950 -l good.json", "is the translation of another source", "validate add.py add_out.py"),
     ("tune other.py -t gfx950 -l theirs.json", "no launch for other.py", "gluonize capture"),
     ("compile other.py -t gfx950 -l theirs.json", "no launch for other.py", "gluonize capture"),
+    ("translate add.py -t", "no target given", "-t gfx942 (MI300X), gfx950 (MI355X)"),
+    ("translate add.py -t gfx950 -l comma.json", "comma.json:19:17: not JSON: a comma in front of }", "remove the comma"),
+    ("translate add.py -t gfx950 -l comment.json", "comment.json:1:1: not JSON", '"$comment"'),
+    ("translate add.py -t gfx950 -l quotes.json", "quotes.json:2:2: not JSON", "double quotes"),
+    ("translate add.py -t gfx950 -l python.json", "python.json:11:", "JSON has true, false and null"),
+    ("translate add.py -t gfx950 -l nothing.json", "it is empty", "gluonize capture writes one"),
+    ("translate add.py -t gfx950 -l utf16.json", "it is not UTF-8 text", "save it as UTF-8"),
+    ("translate add.py -t gfx950 -l string.json", "Triton does not accept", "a number has no quotes: BLOCK_SIZE = 1024"),
+    ("translate add.py -t gfx950 -l twice.json", "the id 'add' is used by several launches", "give each an id of its own"),
+    ("translate add.py -t gfx950 -l values.json", "values.n_element: the signature has no", "did you mean n_elements?"),
+    ("translate add.py -t gfx950 -l version.json", "launch specs of version 9", 'write "version": 1'),
+    ("translate add.py -t gfx950 -l types.json", "signature: expected an object, not a list", '"signature": {"x_ptr"'),
+    ("translate add.py -t gfx950 --choose depth", "expected NAME=VALUE", "--choose depth=16, or another of as-fits"),
+    ("translate add.py -t gfx950 --rules missing.toml", "missing.toml:1:1: the file cannot be read", "no such file"),
+    ("translate add.py -t gfx950 -l good.json -o source", "it is a folder", "name a file in it: source/NAME"),
+    ("translate add.py -t gfx950 -l good.json --out-dir plain.py", "it is a file", "name a folder, or one output with -o"),
+    ("translate add.ipynb -t gfx950", "there are no Triton kernels in it", "gluonize capture -o launches.json add.ipynb"),
+    ("cache show --cache s4://bucket", "cannot open the cache s4://bucket", "for example s3://BUCKET/FOLDER"),
+    ("bundle add_out.py -l good.json --id ad -t gfx950 -o b.zip", "no launch has the id ad", "did you mean add?"),
+    ("diff add.py other.py -k ad_kernel", "no translation of ad_kernel", "did you mean add_kernel?"),
+    ("report add.py othr.py -t gfx950 -l good.json -o p.html", "othr.py: no such file", "did you mean other.py?"),
     ("--for-triton 3.7 targets", "an output for Triton 3.7 was asked for", "gluonize works with Triton 3.8 and 3.9"),
     ("--for-triton 3.10 targets", "an output for Triton 3.10 was asked for", "name a Python that has it: --for-triton 3.10"),
 ]  # fmt: skip
@@ -158,6 +198,7 @@ CONFIGURED = {
              "num-buffers is a number, not '3'", "num-buffers = 3"),
     "target": ('targets = ["MI300X"]\nsources = ["add.py"]\n', "unknown target 'MI300X'", "did you mean gfx942?"),
     "targets": ('target = ["gfx950"]\nsources = ["add.py"]\n', "unknown field target", "did you mean targets?"),
+    "quotes": ('targets = [gfx950]\nsources = ["add.py"]\n', "gluonize.toml:1:12: not TOML", 'a string has quotes: "gfx950"'),
     "near folder": ('targets = ["gfx950"]\nsources = ["sources/*.py"]\n', "nothing matches 'sources/*.py'", "did you mean source/*.py?"),
     "folder": ('targets = ["gfx950"]\nsources = ["kernels/*.py"]\n', "nothing matches 'kernels/*.py'",
                "there is no folder kernels"),
@@ -175,6 +216,8 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "plain.py").write_text("import triton\n\n\ndef f():\n    return 1\n")
     (tmp_path / "latin.py").write_bytes(KERNELS.encode() + "# Überhang\n".encode("latin-1"))
     (tmp_path / "empty").mkdir()
+    for name, content in _no_json().items():
+        (tmp_path / name).write_bytes(content)
     for name, content in _launch_files().items():
         (tmp_path / name).write_text(json.dumps(content, indent=1))
     return tmp_path
@@ -192,6 +235,20 @@ def check_message(said, what, suggestion):
 def test_a_mistake_has_one_message_with_a_suggestion(folder, capfd, typed, what, suggestion):
     assert run(typed.split()) == 2
     check_message(capfd.readouterr().err, what, suggestion)
+
+
+@pytest.mark.parametrize(
+    "typed, what, suggestion",
+    [
+        ("validate add.py -t gfx950 -l good.json", "Missing argument", "do:  OUT: Python file with the translation"),
+        ("compile good.json -t gfx950", "Missing option '-l'", "do:  if good.json has the launches: -l good.json"),
+        ("layout gl.BlockedLayout([1],[64],[4],[0])", "Missing option '--shape'", "do:  --shape M,N: The tile"),
+    ],
+)
+def test_what_the_parser_misses_is_told_with_its_help(folder, capfd, typed, what, suggestion):
+    assert run(typed.split()) == 2
+    said = capfd.readouterr().err
+    assert what in said and suggestion in said, said
 
 
 @pytest.mark.parametrize("config, what, suggestion", CONFIGURED.values(), ids=CONFIGURED)

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from slow_rows import slow_but, slow_but_crossed
+from slow_rows import in_turn, slow_but, slow_but_crossed
 from translation_of import dedent
 
 from gluonize.judge.lower.children.worker import WorkerPool
@@ -97,8 +97,7 @@ def test_values_are_those_of_the_source(formats: str, target: str, pool, tmp_pat
     assert answer["status"] == "validated", answer
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("formats", FORMATS)
+@pytest.mark.parametrize("formats, target", in_turn(FORMATS, TARGETS))
 def test_nothing_is_moved_but_scales(formats: str, target: str, pool, tmp_path: Path):
     spec = spec_of(formats, tmp_path)
     text = translated(pool, spec, target)

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
+from slow_rows import in_turn
 
 from gluonize.judge.verdict import validate_launch
 from gluonize.read.spec.launch import parse_launches
@@ -68,6 +69,9 @@ KERNELS = {
 }  # fmt: skip
 
 
+TARGETS = ["gfx950", "gfx1100"]
+
+
 def launch(name: str, path: str):
     values, grid = KERNELS[name]
     kinds = {"x_ptr": "*fp32", "y_ptr": "*fp32", "r_ptr": "*i32"}
@@ -86,9 +90,10 @@ def translated(tmp_path, spec, target: str) -> str:
     return result.text
 
 
-@pytest.mark.parametrize("target", ["gfx950", "gfx1100"])
-@pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.parametrize("far", [False, True], ids=["near", "far"])
+EDGES = [(*row, False) for row in in_turn(KERNELS, TARGETS)] + [(*row, True) for row in in_turn(KERNELS, TARGETS[::-1])]
+
+
+@pytest.mark.parametrize("name, target, far", EDGES)
 def test_tiles_over_every_edge(name: str, target: str, far: bool, tmp_path):
     (tmp_path / "k.py").write_text(SOURCE)
     spec = launch(name, str(tmp_path / "k.py"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from kernelgen.draw import Launch, RandomKernel, kernel_text, launch_spec, tensor
 from random_run import Judges
-from slow_rows import slow_but_crossed
+from slow_rows import in_turn, slow_but_crossed
 
 HELPER = "@triton.jit\ndef twice(x):\n    return x * 2\n\n\n"
 # On the scalars `n` and `m`, the constexpr YES, and lanes `o`.
@@ -63,8 +63,7 @@ def check(judges: Judges, made: RandomKernel, target: str) -> None:
     assert found["status"] == "right" and found["ran"] == len(LAUNCHES), f"{found['reason']}\n{found['output']}"
 
 
-@pytest.mark.parametrize("target", ["gfx942", "gfx1250"])
-@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("mask, target", in_turn(MASKS, ["gfx942", "gfx1250"]))
 def test_masks(judges: Judges, mask: str, target: str):
     counted = f"tl.histogram(o, 64, mask=(o < 50) & ({mask}))"
     statements = [

@@ -34,7 +34,10 @@ def open_store(url: str) -> Store:
         # What others write is seen at once: listings are not remembered.
         fs, root = fsspec.url_to_fs(url, use_listings_cache=False)
     except (ImportError, ValueError) as error:
-        raise TranslationError(Diagnostic("cache-address", f"cannot open the cache {url}", why=str(error))) from None
+        help = "for example s3://BUCKET/FOLDER, file:///FOLDER, or a folder"
+        raise TranslationError(
+            Diagnostic("cache-address", f"cannot open the cache {url}", why=str(error), help=help)
+        ) from None
     return RemoteStore(url, fs, root.rstrip("/"))
 
 

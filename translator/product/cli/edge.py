@@ -77,15 +77,35 @@ def run(argv: Sequence[str]) -> int:
     except Exception as error:
         # Wrong usage is reported by the option parser's own exceptions, whose module differs between typer versions.
         if hasattr(error, "exit_code") and hasattr(error, "show"):
-            if getattr(getattr(error, "param", None), "name", "") == "target" and not hasattr(error, "option_name"):
+            lacks_value = "requires an argument" in str(error) and error.option_name in ("-t", "--target")
+            is_target = getattr(getattr(error, "param", None), "name", "") == "target"
+            if lacks_value or is_target and not hasattr(error, "option_name"):
                 from gluonize.rules.targets import known_targets
 
                 print_diagnostics([Diagnostic("unknown-target", "no target given", help=known_targets())])
                 return exit_status.REFUSED
             error.show()
+            if said := _what_is_lacking(error, argv):
+                print(f"  do:  {said}", file=sys.stderr)
             return exit_status.REFUSED
         report_bug(error)
         return exit_status.BUG
+
+
+def _what_is_lacking(error: Exception, argv: Sequence[str]) -> str:
+    """What to give where the option parser misses something: an option or an argument with its placeholder and its help."""
+    context, param = getattr(error, "ctx", None), getattr(error, "param", None)
+    if param is None and context is not None and hasattr(error, "option_name") and not hasattr(error, "possibilities"):
+        known = (p for p in context.command.params if error.option_name in (*p.opts, *p.secondary_opts))
+        param = next(known, None)
+    if param is None or "issing" not in type(error).__name__ + str(error) and "requires" not in str(error):
+        return ""
+    given = next((word for word in argv if word.endswith(".json")), "")
+    if param.name == "launches" and given:
+        return f"if {given} has the launches: -l {given}"
+    option = param.opts[0] if param.opts[0].startswith("-") else param.name.upper()
+    kind = f" {param.metavar}" if option.startswith("-") and param.metavar else ""
+    return f"{option}{kind}: {getattr(param, 'help', '') or ''}".rstrip(": ")
 
 
 def report_bug(error: Exception) -> None:

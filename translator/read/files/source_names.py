@@ -43,4 +43,6 @@ def no_kernels(source: str) -> Diagnostic:
     message, help = "there are no Triton kernels in it", "kernels are functions with @triton.jit"
     if source.endswith(".json"):
         help = f"the source is a Python file, and launches are given with -l {source}"
+    if source.endswith(".ipynb"):
+        help = f"a notebook is run to see its launches: gluonize capture -o launches.json {source}"
     return Diagnostic("source-no-kernels", message, source, help=help)

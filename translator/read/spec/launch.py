@@ -47,6 +47,15 @@ _OPTIONS = (
     "allow_flush_denorm",
     "max_num_imprecise_acc_default",
 )
+_OWN_ID = "give each an id of its own, or none"
+# What the tables of a launch look like.
+_SUCH = {
+    "signature": '{"x_ptr": "*fp32", "n": "i32", "BLOCK": "constexpr"}',
+    "constexprs": '{"BLOCK": 128}',
+    "attrs": '{"x_ptr": "D"}',
+    "options": '{"num_warps": 4}',
+    "values": '{"n": 4096}',
+}
 
 
 @dataclass(frozen=True)
@@ -117,6 +126,7 @@ def read_launches(path: str, each: bool = False) -> list[LaunchSpec]:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         help = near_file(path) if isinstance(error, FileNotFoundError) else ""
+        help = "save it as UTF-8" if isinstance(error, UnicodeDecodeError) else help
         raise TranslationError(
             Diagnostic("spec-unreadable", "cannot read the launch specs", path, why=why or "", help=help)
         ) from None
@@ -132,13 +142,11 @@ def parse_launches(data: str | Mapping | list, file: str = "", each: bool = Fals
     `spec-missing`, `spec-field`, `spec-type`, `spec-value`, `spec-duplicate`.
     """
     if isinstance(data, str):
+        text = data
         try:
             data = json.loads(data, object_pairs_hook=_no_duplicates)
         except json.JSONDecodeError as error:
-            help = "launches come from a JSON file; the source stands before -l" if file.endswith(".py") else ""
-            raise TranslationError(
-                Diagnostic("spec-json", f"not JSON: {error.msg}", file, error.lineno, error.colno, help=help)
-            ) from None
+            raise TranslationError(_not_json(text, file, error)) from None
         except _DuplicateKey as error:
             raise TranslationError(
                 Diagnostic("spec-json", f"the key {error} occurs twice in one object", file)
@@ -175,6 +183,27 @@ def _refused(item: Any, problems: list[Diagnostic], where: str) -> RefusedLaunch
     return RefusedLaunch(*names, values={"refused": json.dumps(item, sort_keys=True)}, problems=tuple(problems))
 
 
+def _not_json(text: str, file: str, error: json.JSONDecodeError) -> Diagnostic:
+    """What is said of a text that is no JSON: where, and what of JSON it lacks that Python, or people, would allow."""
+    what, line, column = error.msg, error.lineno, error.colno
+    before, rest = text[: error.pos].rstrip(), text[error.pos :]
+    help = ""
+    if file.endswith(".py"):
+        help = "launches come from a JSON file; the source stands before -l"
+    elif not text.strip():
+        what, help = "it is empty", "gluonize capture writes one, and docs/reference/launch-spec.md says what is in it"
+    elif before.endswith(",") and (rest[:1] in ("}", "]") or "railing comma" in what):
+        what, help = f"a comma in front of {rest[:1] or 'the end'}", "remove the comma"
+        line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1)
+    elif rest.startswith(("//", "#", "/*")):
+        help = 'JSON has no comments: remove it, or make it a field, "$comment": "..."'
+    elif rest.startswith("'"):
+        help = "names and strings have double quotes in JSON"
+    elif rest.startswith(("True", "False", "None")):
+        help = "JSON has true, false and null"
+    return Diagnostic("spec-json", f"not JSON: {what}", file, line, column, help=help)
+
+
 class _DuplicateKey(Exception):
     """A key that occurs twice in one JSON object."""
 
@@ -193,7 +222,8 @@ def _launch_list(data: Any, file: str) -> list:
         version = data.get("version", VERSION)
         if version != VERSION or isinstance(version, bool):
             message = f"launch specs of version {version!r}; this is gluonize for version {VERSION}"
-            raise TranslationError(Diagnostic("spec-version", message, file))
+            help = f'write "version": {VERSION}, or install the gluonize that it was written for'
+            raise TranslationError(Diagnostic("spec-version", message, file, help=help))
         if "launches" not in data:
             message = 'neither "launches" nor "kernel" is in it'
             why = f"its keys are {', '.join(sorted(map(str, data)))}"
@@ -284,6 +314,10 @@ class _Checker:
         )
         self.signature(spec)
         self.options(spec.options)
+        arguments = {**spec.signature, **spec.constexprs}
+        for name in spec.values.keys() - arguments.keys():
+            if near := nearest(name, arguments.keys() - spec.values.keys(), 0.75):
+                self.report("spec-field", f"values.{name}", f"the signature has no {name}", f"did you mean {near}?")
         for name, value in spec.constexprs.items():
             if problem := value_problem(value):
                 self.report("spec-value", f"constexprs.{name}", problem)
@@ -308,7 +342,8 @@ class _Checker:
             self.report("spec-missing", name, "is missing")
         value = item.get(name, {})
         if not isinstance(value, Mapping):
-            self.report("spec-field", name, f"expected an object, not {_kind(value)}")
+            such = _SUCH.get(name, '{"NAME": ...}')
+            self.report("spec-field", name, f"expected an object, not {_kind(value)}", f'such as "{name}": {such}')
             return {}
         return dict(value)
 
@@ -395,7 +430,7 @@ def _with_ids(specs: list[LaunchSpec], file: str, problems: list[Diagnostic], ea
     """The launches with ids that are unique. each: one with an id that an earlier one has is refused by itself."""
     given = [spec.id for spec in specs if spec.id]
     again = {
-        name: Diagnostic("spec-duplicate", f"the id {name!r} is used by several launches", file)
+        name: Diagnostic("spec-duplicate", f"the id {name!r} is used by several launches", file, help=_OWN_ID)
         for name in sorted({name for name in given if given.count(name) > 1})
     }
     if not each:

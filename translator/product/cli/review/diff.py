@@ -68,7 +68,7 @@ def _of_kernels(found: Correspondence, review: Review, kernels: tuple[str, ...])
             f"{shown(review.result_name)} has {', '.join(there)}" if there else "it has none of the source's functions"
         )
         message = f"no translation of {error.args[0]} to show"
-        help = did_you_mean(error.args[0], there)
+        help = did_you_mean(error.args[0], there or [f.name for f in found.source.functions])
         raise TranslationError(Diagnostic("kernel-missing", message, review.source_path, why=why, help=help)) from None
 
 

@@ -61,6 +61,8 @@ def open_review(options: ReviewOptions, pool: WorkerPool) -> Review:
     Raises: TranslationError for what cannot be read or translated.
     """
     check_source(options.source)
+    if options.out is not None:
+        check_source(options.out)
     check_not_swapped(options.source, options.out, "gluonize diff")
     target = one_target(options.target) if options.target else ""
     path = source_path(options.source)

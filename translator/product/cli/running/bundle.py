@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.diagnostics import Diagnostic, TranslationError, did_you_mean
 from gluonize.product.cli import exit_status
 from gluonize.product.cli.console import Verbosity, rich_console
 from gluonize.product.project.output.file import check_destination, write_bytes
@@ -34,7 +34,9 @@ def chosen_specs(a: DeviceOptions, source: str) -> list:
     check_source(a.out)
     specs = [s for s in select_launches(a.launches, source, a.kernels) if not a.id or s.id == a.id]
     if not specs:
-        raise TranslationError(Diagnostic("spec-missing", f"no launch has the id {a.id}", a.launches))
+        known = [s.id for s in select_launches(a.launches, source, a.kernels)]
+        help = did_you_mean(a.id or "", known, f"there are {', '.join(known)}")
+        raise TranslationError(Diagnostic("spec-missing", f"no launch has the id {a.id}", a.launches, help=help))
     return specs
 
 

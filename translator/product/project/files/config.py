@@ -84,7 +84,12 @@ def read_config(path: str) -> Config:
         found = re.search(r"at line (\d+), column (\d+)", str(error))
         line, column = map(int, found.groups()) if found else (0, 0)
         message = re.sub(r"\s*\(at .*\)$", "", str(error))
-        raise TranslationError(Diagnostic("config-toml", f"not TOML: {message}", path, line, column)) from None
+        rest = text.splitlines()[line - 1][column - 1 :] if line else ""
+        word = re.match(r"[A-Za-z_][\w.*/-]*", rest) if message == "Invalid value" else None
+        help = f'a string has quotes: "{word.group()}"' if word else ""
+        raise TranslationError(
+            Diagnostic("config-toml", f"not TOML: {message}", path, line, column, help=help)
+        ) from None
     prefix = () if os.path.basename(path) == FILES[0] else ("tool", "gluonize")
     for name in prefix:
         data = data.get(name, {})

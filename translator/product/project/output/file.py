@@ -62,8 +62,11 @@ def make_folder(path: str) -> None:
         os.makedirs(path, exist_ok=True)
     except OSError as error:
         why = error.strerror or str(error)
+        help = ""
+        if os.path.isfile(path):
+            why, help = "it is a file", "name a folder, or one output with -o"
         raise TranslationError(
-            Diagnostic("output-unwritable", "cannot create the output folder", path, why=why)
+            Diagnostic("output-unwritable", "cannot create the output folder", path, why=why, help=help)
         ) from None
     if not os.access(path, os.W_OK):
         raise TranslationError(Diagnostic("output-unwritable", "cannot write into the output folder", path))
@@ -74,16 +77,16 @@ def check_destination(path: str) -> None:
 
     Raises: TranslationError `output-unwritable`.
     """
-    folder = os.path.dirname(os.path.realpath(path))
+    folder, help = os.path.dirname(os.path.realpath(path)), ""
     if os.path.isdir(path):
-        why = "it is a folder"
+        why, help = "it is a folder", f"name a file in it: {os.path.join(path, 'NAME')}"
     elif not os.path.isdir(folder):
         why = f"there is no folder {folder}"
     elif not os.access(path if os.path.exists(path) else folder, os.W_OK):
         why = "it is write-protected"
     else:
         return
-    raise TranslationError(Diagnostic("output-unwritable", "cannot write the output", path, why=why))
+    raise TranslationError(Diagnostic("output-unwritable", "cannot write the output", path, why=why, help=help))
 
 
 def file_stem(text: str) -> str:

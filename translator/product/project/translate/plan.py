@@ -21,6 +21,7 @@ from gluonize.read.kernels.gluon_kernels import check_source_target
 from gluonize.read.spec.launch import LaunchSpec, RefusedLaunch, read_launches
 from gluonize.read.spec.selected import select_launches, source_of_launch
 from gluonize.request import BUDGET, LIFTED, TranslateRequest
+from gluonize.rules.choices import CHOICES
 from gluonize.rules.targets import Target, parse_targets
 
 RAISE = "raise"  # the fallback: what is refused is raised from what Triton compiles
@@ -325,7 +326,11 @@ def choices_asked(options: TranslateOptions) -> Choices:
         if options.strategy == "ping-pong":
             asked.replacing(warp_groups="alternating")
     except ValueError as error:
-        raise _usage(f"--choose {error}", "see docs/reference/choices.md, or leave it out") from None
+        name = next((word for word in options.choose if "=" not in word), "")
+        values = next((list(c.values) for c in CHOICES if c.name == name), [])
+        such = f"--choose {name}={values[-1]}, or another of {', '.join(values)}; " if values else ""
+        help = f"{such}see docs/reference/choices.md, or leave it out"
+        raise _usage(f"--choose {error}", help) from None
     return asked
 
 
