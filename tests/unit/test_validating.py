@@ -17,16 +17,18 @@ def spec(name, block, kernel="k", **signature):
 
 
 class Pool:
-    """Answers at once, and keeps what it was asked. structures: of launches; wrong: launches that are not validated."""
+    """Answers at once, and keeps what it was asked. structures: of launches; wrong: launches that are not validated; proved: those that are, before
+    they run."""
 
-    def __init__(self, structures, wrong=()):
-        self.structures, self.wrong, self.asked = structures, wrong, []
+    def __init__(self, structures, wrong=(), proved=()):
+        self.structures, self.wrong, self.proved, self.asked = structures, wrong, proved, []
 
     def submit(self, function, source, draft, spec, *_, what, **more):
         future = Future()
         if function != STRUCTURE:
             self.asked.append((spec.id, more.get("most")))
-            future.set_result({"status": "not_runnable" if spec.id in self.wrong else "validated", "notes": []})
+            status = "not_runnable" if spec.id in self.wrong else "validated"
+            future.set_result({"status": status, "notes": [], "coverage": {"proved": spec.id in self.proved}})
         elif (found := self.structures[spec.id]) is None:
             future.set_exception(TranslationError(Diagnostic("compiler-error", "it does not compile")))
         else:
@@ -57,6 +59,13 @@ def test_where_the_one_that_stands_for_others_says_nothing_they_are_validated_in
     pool = Pool({"a": "one", "b": "one"}, wrong=("a",))
     found = validated(pool, spec("a", 64), spec("b", 128))
     assert pool.asked == [("a", None), ("b", 1), ("b", None)] and found[1]["notes"] == []
+
+
+def test_what_is_proved_needs_nobody_and_stands_for_nobody():
+    pool = Pool({"a": "one", "b": "one", "c": "one"}, proved=("a", "b"))
+    found = validated(pool, *(spec(name, 2**i) for i, name in enumerate("abc", 4)))
+    assert pool.asked == [("a", None), ("b", 1), ("c", 1), ("c", None)]
+    assert not found[1]["notes"] and not found[2]["notes"]
 
 
 KERNEL = """import triton

@@ -34,20 +34,23 @@ class Contract:
 def read_contract(text: str, kernel: str, constants: Mapping[str, Any]) -> Contract:
     """The contract that the header of a generated file states for a kernel; an empty one of another file."""
     lines: list[str] = []
-    own = stated = False
+    own = stated = goes_on = False
     for line in text.splitlines():
         if not line.startswith("#"):
             if lines and not line.startswith("#") and line.strip():
                 break
             continue
         body = line[1:]
-        if re.match(r" [\w.]+: ", body):
+        if body.startswith("     "):
+            if goes_on:
+                lines[-1] += " " + body.strip()
+            continue
+        goes_on = own and body.startswith("   assumes ")
+        if goes_on:
+            lines.append(body.strip().removeprefix("assumes "))
+        elif re.match(r" [\w.]+: ", body):
             own = body.split(":")[0].strip().rpartition(".")[2] == kernel.rpartition(".")[2]
             stated |= own
-        elif body.startswith("   assumes ") and own:
-            lines.append(body.strip().removeprefix("assumes "))
-        elif body.startswith("     ") and own and lines:
-            lines[-1] += " " + body.strip()
     contract = contract_of(lines, constants)
     return contract if stated else replace(contract, near=None)
 
