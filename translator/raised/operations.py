@@ -336,7 +336,13 @@ def dot(w: Writer, op: Op) -> None:
         name = {1: "amd.rdna3.wmma", 2: "amd.rdna4.wmma", 3: "amd.cdna5.wmma"}[layout.version]
     else:
         name = "dot_fma"
-    w.keep(op, Written(f"gl.{name}({a.text}, {b.text}, {acc.text})", op.type), False)
+    w.keep(op, Written(f"gl.{name}({a.text}, {b.text}, {acc.text}{_registers(op)})", op.type), False)
+
+
+def _registers(op: Op) -> str:
+    """In which registers the instruction sums."""
+    chosen = op.attribute("amdg.cd_regclass")
+    return f', cd_regclass="{chosen}"' if chosen else ""
 
 
 def scaled_dot(w: Writer, op: Op) -> None:
@@ -352,7 +358,7 @@ def scaled_dot(w: Writer, op: Op) -> None:
     left, right = op.attribute("lhs"), op.attribute("rhs")
     a, b = (w.without_sign(x) if form == "e2m1" else x for x, form in ((a, left), (b, right)))
     name = "amd.cdna4.mfma_scaled" if isinstance(layout, Mfma) else "amd.cdna5.wmma_scaled"
-    text = f'gl.{name}({a.text}, {scales[0]}, "{left}", {b.text}, {scales[1]}, "{right}", {acc.text})'
+    text = f'gl.{name}({a.text}, {scales[0]}, "{left}", {b.text}, {scales[1]}, "{right}", {acc.text}{_registers(op)})'
     if scales == ["None", "None"]:
         own = w.builtin(*own_builtins.unscaled(left, right, name.rpartition(".")[2]))
         text = f"{own}({a.text}, {b.text}, {acc.text})"
