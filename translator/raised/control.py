@@ -15,7 +15,7 @@ from gluonize.trace.model.types import Type
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _FREE = re.compile(r"[\w.-]+|gl\.full\(\[[\d, ]*\], [\w.-]+, [\w.]+(, \w+)?\)")  # what is written takes no instruction
-_ENDS = ("scf.yield", "scf.condition", "tt.reduce.return", "tt.scan.return")
+_ENDS = ("scf.yield", "scf.condition", "tt.reduce.return", "tt.scan.return", "tt.map_elementwise.return")
 _NAMES = {"arith.addi": "add", "arith.addf": "add", "arith.mulf": "multiply", "arith.muli": "multiply"}
 _NAMES |= {f"arith.max{kind}": "larger" for kind in ("si", "ui", "numf", "imumf")}
 _NAMES |= {f"arith.min{kind}": "smaller" for kind in ("si", "ui", "numf", "imumf")}
@@ -288,7 +288,7 @@ def branch(w: Writer, op: Op) -> None:
 def reduction(w: Writer, op: Op) -> None:
     """A reduction or a scan, with the function that combines two elements."""
     operands = [w.read(value).whole for value in op.operands]
-    helper = _helper(w, op)
+    helper = _helper(w, op, _pairs(len(op.operands)))
     axis = op.attribute("axis")
     source = operands[0].text if len(operands) == 1 else f"({', '.join(x.text for x in operands)})"
     if op.name == "tt.scan":
@@ -302,11 +302,19 @@ def reduction(w: Writer, op: Op) -> None:
         w.several(op, text)
 
 
-def _helper(w: Writer, op: Op) -> str:
+def elementwise(w: Writer, op: Op) -> None:
+    """A function of single elements, or of several that lie side by side."""
+    operands = ", ".join(w.read(value).whole.text for value in op.operands)
+    pack = op.attribute("pack", 1)
+    sides = [""] if pack == 1 else [f"_{number}" for number in range(pack)]
+    helper = _helper(w, op, [f"{chr(ord('a') + at)}{side}" for at in range(len(op.operands)) for side in sides])
+    w.several(op, f"gl.map_elementwise({helper}, {operands}{f', pack={pack}' if pack > 1 else ''})")
+
+
+def _helper(w: Writer, op: Op, parameters: Sequence[str]) -> str:
     block = op.regions[0].blocks[0]
     inner = Writer(w.shared, None, w.handlers, w.layouts)
-    count = len(block.arguments) // 2
-    names = [inner.fresh(name) for name in _parameters(count)]
+    names = [inner.fresh(name) for name in parameters]
     for (value, kind), name in zip(block.arguments, names):
         inner.values[value] = Written(name, kind)
     inner.count_uses(block)
@@ -323,7 +331,8 @@ def _helper(w: Writer, op: Op) -> str:
     return w.helper(base, body, lambda name: ["@gluon.jit", f"def {name}{body[0]}", *body[1:]])
 
 
-def _parameters(count: int) -> list[str]:
+def _pairs(count: int) -> list[str]:
+    """The elements that a reduction of so many tensors combines."""
     if count == 1:
         return ["a", "b"]
     return [f"{side}{number}" for side in "ab" for number in range(count)]

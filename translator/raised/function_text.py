@@ -55,7 +55,8 @@ def _commented(writer: Writer, file: str) -> list[str]:
             known = last in shown[-1] or last > len(source)
             words = f"line {last}" if known else f"{last}: {source[last - 1].strip()}"
             shown[-1].add(last)
-            out.append(f"{'    ' * line.depth}# {words}"[:LINE_LENGTH])
+            comment = f"{'    ' * line.depth}# {words}"
+            out.append(comment if len(comment) <= LINE_LENGTH else f"{comment[: LINE_LENGTH - 3]}...")
         out.append("    " * line.depth + line.text)
     return out
 

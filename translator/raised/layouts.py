@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from gluonize.decide.layouts.constructors import constructor
+from gluonize.decide.layouts.described import describe
 from gluonize.trace.model.layouts import DotOperand, Layout, Mfma, SharedLayout, Slice, Wmma
 
 _HOLE = re.compile(r"__layout_(\d+)__")
@@ -41,7 +42,11 @@ class LayoutNames:
                 name = f"{base}_{number}"
             taken.add(name)
             names[layout] = name
-        lines = [f"{name}: gl.constexpr = {constructor(layout, names, top=True)}" for layout, name in names.items()]
+        lines = []
+        for layout, name in names.items():
+            about = describe(layout)
+            lines += [f"# {about}"] * bool(about)
+            lines.append(f"{name}: gl.constexpr = {constructor(layout, names, top=True)}")
         return {f"__layout_{self.order.index(layout)}__": name for layout, name in names.items()}, lines
 
     def _base(self, layout: Layout) -> str:

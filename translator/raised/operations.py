@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -34,6 +35,13 @@ def constant(w: Writer, op: Op) -> None:
     if not found.only:
         raise w.refuse(op, "a tensor of different numbers")
     text = number(found.only, kind)
+    if text == "-0.0":  # a number that is 0 has no sign in Triton's language
+        zero = f"(-gl.full([], 0.0, {w.dtype(op, kind)}))"
+        w.values[op.results[0]] = Written(zero, kind)
+        if kind.shape is not None:
+            full = f"(-gl.full({w.shape(op, kind)}, 0.0, {w.dtype(op, kind)}, {w.layout(op, kind)}))"
+            w.values[op.results[0]] = Written(zero, kind, full=full, shape=())
+        return
     if text is None:
         raise w.refuse(op, f"no literal gives {found.only}")
     level = UNARY if text.startswith("-") else ATOM
@@ -328,7 +336,13 @@ def dot(w: Writer, op: Op) -> None:
         name = {1: "amd.rdna3.wmma", 2: "amd.rdna4.wmma", 3: "amd.cdna5.wmma"}[layout.version]
     else:
         name = "dot_fma"
-    w.keep(op, Written(f"gl.{name}({a.text}, {b.text}, {acc.text})", op.type), False)
+    w.keep(op, Written(f"gl.{name}({a.text}, {b.text}, {acc.text}{_registers(op)})", op.type), False)
+
+
+def _registers(op: Op) -> str:
+    """In which registers the instruction sums."""
+    chosen = op.attribute("amdg.cd_regclass")
+    return f', cd_regclass="{chosen}"' if chosen else ""
 
 
 def scaled_dot(w: Writer, op: Op) -> None:
@@ -344,7 +358,7 @@ def scaled_dot(w: Writer, op: Op) -> None:
     left, right = op.attribute("lhs"), op.attribute("rhs")
     a, b = (w.without_sign(x) if form == "e2m1" else x for x, form in ((a, left), (b, right)))
     name = "amd.cdna4.mfma_scaled" if isinstance(layout, Mfma) else "amd.cdna5.wmma_scaled"
-    text = f'gl.{name}({a.text}, {scales[0]}, "{left}", {b.text}, {scales[1]}, "{right}", {acc.text})'
+    text = f'gl.{name}({a.text}, {scales[0]}, "{left}", {b.text}, {scales[1]}, "{right}", {acc.text}{_registers(op)})'
     if scales == ["None", "None"]:
         own = w.builtin(*own_builtins.unscaled(left, right, name.rpartition(".")[2]))
         text = f"{own}({a.text}, {b.text}, {acc.text})"
@@ -433,6 +447,29 @@ def buffer_atomic(w: Writer, op: Op) -> None:
     if kind == "add" and op.results and w.uses[op.results[0]]:
         text += f".to({w.dtype(op, op.type)})"  # of the type of the pointer, which has no sign here
     w.keep_or_say(op, Written(text, op.type))
+
+
+def atomic_access(w: Writer, op: Op) -> None:
+    """A load or a store, or a poll: no mask is one that is always true."""
+    sem, scope = op.words[:2]
+    stores, polls = op.name == "tt.atomic_store", op.name == "tt.atomic_poll"
+    count = 1 + (stores or polls)
+    parts = [w.read(value).whole.text for value in op.operands[:count]]
+    rest = op.operands[count] if len(op.operands) > count else None
+    named = {"timeout_ns": rest and w.read(rest).text} if polls else {"mask": _mask(w, rest)}
+    text = _arguments(*parts, **named, sem=f'"{sem}"', scope=f'"{scope}"')
+    w.keep_or_say(op, Written(f"gl.{op.name.removeprefix('tt.')}({text})", op.type if op.results else Type("none")))
+
+
+def device_print(w: Writer, op: Op) -> None:
+    signed = op.integers("isSigned")
+    values = [w.read(value).whole for value in VALUES.findall(op.text)]
+    values = [
+        w.without_sign(value) if value.type.kind == "int" and not sign else value for value, sign in zip(values, signed)
+    ]
+    hexadecimal = "True" if op.attribute("hex") else None
+    text = _arguments(json.dumps(op.string), *(value.text for value in values), hex=hexadecimal)
+    w.statement(op, Written(f"gl.device_print({text})", Type("none")))
 
 
 def cas(w: Writer, op: Op) -> None:
@@ -597,6 +634,8 @@ HANDLERS: dict[str, Handler] = {
     "tt.atomic_rmw": atomic,
     "amdg.buffer_atomic_rmw": buffer_atomic,
     "tt.atomic_cas": cas,
+    **dict.fromkeys(("tt.atomic_load", "tt.atomic_store", "tt.atomic_poll"), atomic_access),
+    "tt.print": device_print,
     "tt.elementwise_inline_asm": inline_asm,
     "tt.extern_elementwise": external,
     "rocdl.sched.barrier": sched_barrier,
@@ -615,6 +654,7 @@ HANDLERS: dict[str, Handler] = {
     "scf.for": control.for_loop,
     "scf.while": control.while_loop,
     "scf.if": control.branch,
+    "tt.map_elementwise": control.elementwise,
     "tt.reduce": control.reduction,
     "tt.scan": control.reduction,
     "tt.return": control.leave,

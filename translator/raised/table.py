@@ -122,6 +122,10 @@ COPIES = frozenset(
         "amdg.async_tdm_scatter",
     )
 )
+# What makes two halves of a workgroup's warps alternate, which Triton's passes add last.
+PING_PONG = frozenset(
+    ("rocdl.s.setprio", "rocdl.s.barrier", "rocdl.workitem.id.x", "rocdl.sched.group.barrier", "amdg.cond_barrier")
+)
 # In which order the text of an operation evaluates its operands, where that is not the order in which they are printed: Triton's code generator
 # visits keyword arguments before the others (`CodeGenerator.visit_Call`).
 ORDERS: dict[str, Callable[[list[str]], list[str]]] = {

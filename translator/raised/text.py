@@ -80,7 +80,7 @@ def number(spelled: str, kind: Type) -> str | None:
         value = _of_bits(int(spelled, 16), kind.element)
     else:
         value = float(spelled)
-    if value is None or (value == 0 and math.copysign(1, value) < 0):
+    if value is None:
         return None
     if math.isinf(value):
         return 'float("inf")' if value > 0 else '-float("inf")'

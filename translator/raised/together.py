@@ -54,6 +54,8 @@ def together(kernels: Sequence[Raised]) -> tuple[str, tuple[Raised, ...]] | None
         if before.endswith(("[", "(", ", ")) and after.startswith(("]", ")", ",")):
             text = text.removeprefix("(").removesuffix(")")
         lines[line] = before + text + after
+    untrue = _comments(lines, moving)
+    lines = [line for at, line in enumerate(lines) if at not in untrue]
     text = _with_parameters("\n".join(lines) + "\n", first.kernel, parameters.values())
     whole = _header(first, parameters, kernels) + text
     out = []
@@ -123,6 +125,18 @@ def _outside(lines: Sequence[str], moving: Sequence[tuple[_Token, Values]], kern
     """Whether a number moves in a helper, which has no parameter for it."""
     start = next(i for i, line in enumerate(lines) if line.startswith(f"def {kernel}("))
     return any(token.start[0] - 1 < start for token, _ in moving)
+
+
+def _comments(lines: Sequence[str], moving: Sequence[tuple[_Token, Values]]) -> set[int]:
+    """The lines above definitions of layouts that say what holds for one of the kernels alone."""
+    out = set()
+    for token, _ in moving:
+        at = token.start[0] - 1
+        while at and ": gl.constexpr = " not in lines[at] and lines[at].startswith("     "):
+            at -= 1
+        if ": gl.constexpr = " in lines[at] and lines[at - 1].lstrip().startswith("#"):
+            out.add(at - 1)
+    return out
 
 
 def _with_parameters(text: str, kernel: str, names) -> str:

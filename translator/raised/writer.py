@@ -16,7 +16,7 @@ from gluonize.gluon.imports import Import
 from gluonize.gluon.own_builtins import BUILTIN
 from gluonize.raised.layouts import LayoutNames
 from gluonize.raised.names import Names, author_name, part_of, plain
-from gluonize.raised.table import COPIES, ORDERS, PROMISES, ROWS, Row
+from gluonize.raised.table import COPIES, ORDERS, PING_PONG, PROMISES, ROWS, Row
 from gluonize.raised.text import ANY, ATOM, COMPARISON, OPERATORS, UNARY, Written, dtype
 from gluonize.raised.waits import AnotherBlock, Groups
 from gluonize.rules.targets import target
@@ -152,7 +152,8 @@ class Writer:
         """What to raise for an operation that Gluon cannot say."""
         at = op.place
         message = f"{op.name} in line {op.line} of the module: {why}"
-        return TranslationError(Diagnostic("raise-unsupported", message, at.file, at.line, at.column))
+        help = "--stage loops raises the kernel without the schedule that this is a part of" * (op.name in PING_PONG)
+        return TranslationError(Diagnostic("raise-unsupported", message, at.file, at.line, at.column, help=help))
 
     def read(self, value: str) -> Written:
         """The expression for an operand."""

@@ -7,11 +7,11 @@ import functools
 import libcst as cst
 
 from gluonize.decide.layouts.constructors import Called, constructor
+from gluonize.decide.layouts.described import describe
 from gluonize.decide.layouts.names import definition
-from gluonize.decide.layouts.parametric import Entry, EntryBases
 from gluonize.gluon.function import LINE_LENGTH, GluonFunction, Statement, code, first_after_gap, statements, wrapped
 from gluonize.gluon.walk import mapped
-from gluonize.trace.model.layouts import Blocked, DotOperand, Layout, Linear, Mfma, SharedLayout, Slice, Wmma
+from gluonize.trace.model.layouts import DotOperand, Layout, Slice
 from gluonize.write.state.emitted import LaidOut
 
 _FILLED = 104  # columns of a list of bases, behind the indentation of an argument in a branch
@@ -61,38 +61,3 @@ def _named_parts(layout: Layout, names: dict[str, str]) -> dict[Layout, str]:
         if (name := names.get(constructor(layout))) is not None:
             out[layout] = name
     return out
-
-
-def describe(layout: Layout) -> str:
-    """One line for the reader: what the layout spreads over what."""
-    if isinstance(layout, Called):
-        return layout.about
-    if isinstance(layout, SharedLayout):
-        return layout.described()
-    if isinstance(layout, Mfma):
-        if any(isinstance(n, Entry) for n in (*layout.instr_shape, *layout.warps_per_cta)):
-            return "Matrix cores: MFMA and warps as the tile has room for them."
-        shape, warps = "x".join(map(str, layout.instr_shape)), " x ".join(map(str, layout.warps_per_cta))
-        return f"Matrix cores: {shape} MFMA, warps {warps} over the tile."
-    if isinstance(layout, Wmma):
-        return f"Matrix cores: {'x'.join(map(str, layout.instr_shape))} WMMA."
-    if isinstance(layout, DotOperand):
-        return ""
-    if isinstance(layout, Blocked):
-        fastest = layout.order[0]
-        n = layout.size_per_thread[fastest]
-        where = f" along dimension {fastest}" if layout.rank > 1 else ""
-        if isinstance(n, Entry):
-            return f"Consecutive elements per lane{where}, as many as there are and a load takes."
-        return f"{n} consecutive element{'s' if n > 1 else ''} per lane{where}."
-    if isinstance(layout, Linear):
-        if isinstance(layout.register, EntryBases):
-            return ""
-        n = 1
-        fastest = next((i for i, x in enumerate(layout.register[0]) if x), 0) if layout.register else 0
-        for basis in layout.register:
-            if basis[fastest] == n and sum(basis) == n:
-                n *= 2
-        where = f" along dimension {fastest}" if layout.rank > 1 else ""
-        return f"{n} consecutive element{'s' if n > 1 else ''} per lane{where}."
-    return ""
