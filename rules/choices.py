@@ -215,6 +215,25 @@ CHOICES = (
         word="early-loads",
     ),
     Choice(
+        "waiting-loads",
+        "when loads are made whose values would wait in registers for the next iteration",
+        {
+            "as-fits": "`ahead`; but in loops in which no tile goes through registers to LDS `own-iteration` of a vector of which each"
+            " lane has several elements, where matrix instructions run beside others and no data mover fetches tiles",
+            "ahead": "an iteration ahead, as Triton's pipeliner has them",
+            "own-iteration": "in the iteration that uses them",
+        },
+        (
+            Default(
+                "as-fits",
+                "all lanes repeat such a vector, twice while it waits for the next iteration: registers that another wave could have,"
+                " which hides more than the latency of a few bytes in a cache",
+            ),
+        ),
+        word="{}-loads",
+        reshapes=False,
+    ),
+    Choice(
         "tile-stores",
         "where the compiler may put what it makes of tiles that go through registers, on their way to LDS",
         {

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gluonize.decide.choices.chosen import Choices, choices_of
 from gluonize.decide.readback.held import read_held
 from gluonize.judge.machine.stages import source_stage, translated_stage
 from gluonize.judge.verdict.run import validate_pair
@@ -97,10 +98,11 @@ def launch(n: int, stages: int = 2, buffers: int = 0) -> LaunchSpec:
     return parse_launches({"version": 1, "launches": [data]})[0]
 
 
-def translation(source: str, target: str, folder: Path, stages: int = 2):
+def translation(source: str, target: str, folder: Path, stages: int = 2, choices: Choices = Choices()):
     file = folder / "kernel.py"
     file.write_text(source)
-    result = translate_kernel(TranslateRequest(str(file), target, launches=(launch(3 * BLOCK, stages),)))
+    launches = (launch(3 * BLOCK, stages),)
+    result = translate_kernel(TranslateRequest(str(file), target, launches=launches, choices=choices))
     assert result.text is not None
     return file, result.text
 
@@ -211,6 +213,20 @@ def test_a_vector_waits_in_each_layout(target: str, before: str, after: str, tmp
     assert before in text and "mismatch" in statuses(
         file, text.replace(before, after), target, 3 * (target == "gfx942")
     )
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize(
+    "value, waiting", [("as-fits", {"y_next"}), ("ahead", {"y_next", "b_next"}), ("own-iteration", set())]
+)
+def test_a_vector_that_all_lanes_repeat_is_loaded_where_it_is_used(value: str, waiting: set[str], tmp_path: Path):
+    file, text = translation(VECTOR, "gfx950", tmp_path, choices=choices_of(waiting_loads=value))
+    assert {name for name in ("y_next", "b_next") if name in text} == waiting
+    assert statuses(file, text, "gfx950") == ["validated"] * 5
+    if value == "as-fits":  # of this tile, while the other load is one of the next
+        (line,) = re.findall(r"^ +b = .*buffer_load\(b_ptr, rows\w*, mask=rows\w* < N\)$", text, re.M)
+        wrong = text.replace(line, line.replace("b_ptr, ", "b_ptr, BLOCK + "))
+        assert {"mismatch", "hazard"} & {*statuses(file, wrong, "gfx950")}
 
 
 PLANTED = {

@@ -60,6 +60,16 @@ def test_what_is_asked_for_holds(choices: Choices, tmp_path: Path):
     assert "warp_pipeline_stage" not in text and "acc_0" not in text
 
 
+@pytest.mark.parametrize("whole", [False, True])
+def test_groups_do_not_alternate_in_two_slots_that_nobody_fills_again(whole: bool, tmp_path: Path):
+    """Operands that are looked at between are read whole: no slot is free before the product."""
+    looked = "        if a.dtype != b.dtype:\n            tl.static_assert(False)\n        acc = tl.dot("
+    source = MATMUL.replace("        acc = tl.dot(", looked) if whole else MATMUL
+    assert (source != MATMUL) is whole
+    text = translate(tmp_path, source, spec(256, 256, 64, 8), target="gfx950").text
+    assert ("warp_pipeline_stage" in text) is not whole and "NUM_BUFFERS: gl.constexpr = 2" in text
+
+
 def test_choices_that_are_as_triton_keep_its_loops():
     assert PLAIN.keeps_loops and PLAIN.keeps_depth
     assert not choices_of(warp_groups="alternating").keeps_loops and not choices_of(depth="3").keeps_depth

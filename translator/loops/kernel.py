@@ -138,6 +138,8 @@ def _rewritten(
                 _check_split(every)
             if strategy == PING_PONG.name or why and choices.asks("warp-groups", "alternating"):
                 _check_alternating(unit, every)
+            if why and choices.asks("warp-groups", "alternating") and choices.asks("refill", "after-read"):
+                _check_refilled(every)
             for reason in plain.values():
                 written.record.choose(f"tensor descriptors as bounds-masked accesses: {reason}")
             if why:
@@ -185,6 +187,18 @@ def _check_alternating(unit: Unit, every: list[WrittenFunction]) -> None:
     facts = every[0].facts
     message = f"`{facts.frame.fn.__name__}` has no loop whose warps could alternate"
     raise refuse(facts.frame, facts.tree, "strategy", message, help="leave --strategy out")
+
+
+def _check_refilled(every: list[WrittenFunction]) -> None:
+    """Raises: TranslationError where a rule has groups of warps alternate in a ring of two slots, and neither is filled again once it is read:
+    a copy then has one stage of the other group to land in, and all wait for memory."""
+    loops = [(written, loop) for written in every for loop in written.loops.pipelined.values() if loop.stages]
+    for written, loop in loops:
+        if not loop.early and not loop.stores_early:
+            message = f"no slot of `for {loop.plan.index}` is filled again as soon as it is read"
+            raise refuse(
+                written.facts.frame, loop.plan.loop, "ping-pong", message, "it has no slices that would allow that"
+            )
 
 
 def _check_split(every: list[WrittenFunction]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gluonize.judge.cycles.prediction import KernelCycles, LoopCycles
+from gluonize.judge.lower.compile import Lowered
 
 # Above this a translation is called slower: the model orders loops that are further apart than that (`bench/results/cycles.md`).
 GATE = 1.05
@@ -52,6 +53,13 @@ class Clocks:
         return {name: clk * scale for name, clk in loop.of_one.bounds.items()}
 
 
+def clocks_beside(ours: Lowered, theirs: Lowered) -> Clocks | None:
+    """`clocks_of` two compiles; None where Triton's needs more LDS than there is: a kernel that is never launched takes no clocks."""
+    if theirs.lds_overflow() is not None:
+        return None
+    return clocks_of(getattr(ours, "cycles", None), getattr(theirs, "cycles", None))
+
+
 def clocks_of(ours: KernelCycles | None, theirs: KernelCycles | None) -> Clocks | None:
     """None where not both have a loop with products: iterations of other loops need not be of the same work."""
     mine, other = (side.hot if side is not None else None for side in (ours, theirs))
@@ -61,4 +69,4 @@ def clocks_of(ours: KernelCycles | None, theirs: KernelCycles | None) -> Clocks 
     return Clocks(cost / limit, mine, other)
 
 
-__all__ = ["GATE", "Clocks", "clocks_of"]
+__all__ = ["GATE", "Clocks", "clocks_beside", "clocks_of"]

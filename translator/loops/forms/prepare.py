@@ -74,7 +74,7 @@ def prepare(planning: Planning) -> None:
 
 def holds_tiles(facts: FunctionFacts, decided: Decided, loop: ast.For) -> bool:
     """Whether loads may wait in registers: other strategies arrange the loop in another way, and 256 registers are too few."""
-    if facts.kernel.target.has_few_registers:
+    if facts.kernel.target.has_few_registers or decided.choices.asks("waiting-loads", "own-iteration"):
         return False
     return as_triton(facts, decided, loop)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from gluonize.decide.layouts.gluon_values import linear
 from gluonize.decide.readback.staging import Staged
 from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
@@ -14,6 +15,7 @@ from gluonize.loops.plan.tiles.strided import StridedTile, strided_tile
 from gluonize.loops.plan.tiles.terms import NotATile
 from gluonize.loops.planner import lds_room
 from gluonize.read.files.moved_lines import file_line
+from gluonize.trace.model.layouts import Linear, Slice
 from gluonize.trace.model.shared_layouts import Padded, Swizzled
 from gluonize.write.descriptors import descriptors, tdm
 from gluonize.write.state.unit import Decided
@@ -112,6 +114,19 @@ def fetched_as(facts: FunctionFacts, decided: Decided, call: ast.Call) -> Staged
 def is_held(facts: FunctionFacts, call: ast.Call) -> bool:
     """Whether Triton keeps a load that runs ahead in registers."""
     return staged_of(facts, call).copy == "held"
+
+
+def waits_repeated(facts: FunctionFacts, call: ast.Call) -> bool:
+    """Whether what waits in registers is a vector of which every lane has several elements, as a product's rows or columns have it: all
+    lanes together hold it many times over, and twice while the next one is loaded."""
+    staged = staged_of(facts, call)
+    layout, shape = staged.source, staged.shape
+    if len(shape) != 1 or not isinstance(layout, Slice):
+        return False
+    whole = (1, *shape) if layout.dim == 0 else (*shape, 1)
+    found = layout.parent if isinstance(layout.parent, Linear) else linear(layout.parent, whole)
+    along = 1 - layout.dim
+    return found is not None and len({basis[along] for basis in found.register} - {0}) > 0
 
 
 def strided_tiles(

@@ -43,6 +43,7 @@ from gluonize.loops.planner.fetched import (
     one_way,
     staged_of,
     strided_tiles,
+    waits_repeated,
 )
 from gluonize.loops.planner.overwritten import elsewhere, overwritten
 from gluonize.loops.planner.specialize import asked_for
@@ -59,6 +60,7 @@ def plan_loop(facts: FunctionFacts, decided: Decided, loop: ast.For, hold: bool 
     if facts.unrolled(loop):
         return NotPipelined(loop.lineno, "it is unrolled at compile time")
     found = [c for s in loop.body if facts.taken(s) for c in loads_in(facts, s)]
+    found = _waiting(facts, decided, found)
     held = [c for c in found if is_held(facts, c)]
     staged = [c for c in found if c not in held]
     if not found:
@@ -79,6 +81,19 @@ def plan_loop(facts: FunctionFacts, decided: Decided, loop: ast.For, hold: bool 
         ):
             return some
     return _plan(facts, decided, loop, staged) if staged else plan
+
+
+def _waiting(facts: FunctionFacts, decided: Decided, found: list[ast.Call]) -> list[ast.Call]:
+    """The loads in `found` without vectors that are made in their own iteration instead of waiting in registers.
+
+    Loads return in the order in which they were made: beside tiles that go through registers to LDS, whoever waits for a vector of this
+    iteration waits for tiles of the next one too. Where the data mover fetches tiles, vectors go with them.
+    """
+    target, ahead = facts.kernel.target, decided.choices.asks("waiting-loads", "ahead")
+    through = any(staged_of(facts, c).copy == "registers" for c in found)
+    if ahead or through or not target.separate_matrix_pipe:
+        return found
+    return [c for c in found if not is_held(facts, c) or not waits_repeated(facts, c)]
 
 
 def _plan(

@@ -65,6 +65,8 @@ class Site(Writing):
         does = doing(parts, Does.READS if isinstance(node, Read) and not node.relaxed else Does.NOTHING)
         if self.pipelined:
             return Written((node,), ast.Call, does=does)
+        if isinstance(node, Read):
+            return Written(spelled(node), ast.Call, does=does)
         plain = written(node)
         return Written(plain.code, plain.form, does=does)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gluonize.diagnostics import Diagnostic, TranslationError
-from gluonize.judge.cycles.clocks import GATE, Clocks, clocks_of
+from gluonize.judge.cycles.clocks import GATE, Clocks, clocks_beside
 from gluonize.judge.lower.compile import Lowered
 from gluonize.judge.lower.parity import Parity
 from gluonize.product.cli.console import Verbosity, rich_console
@@ -43,10 +43,12 @@ def run_parity(
             entry["parity"] = None
             if gluon and triton:
                 compared = Parity(job.spec.id, job.target, gluon.metrics, triton.metrics)
-                clocks = clocks_of(gluon.cycles, triton.cycles)
+                clocks = clocks_beside(gluon, triton)
                 entry["parity"] = compared.as_json() | ({"clocks": round(clocks.ratio, 4)} if clocks else {})
                 found.append(compared)
                 slower |= bool(clocks and gate and clocks.above(gate))
+                if shown and (overflow := triton.lds_overflow()):
+                    console.print(f"Triton's own compile could not be launched: {overflow.message}", style="yellow")
                 if shown and clocks is not None:  # first, as it decides
                     style = "yellow" if clocks.above(gate or GATE) else "green" if clocks.ratio <= 1 else None
                     console.print(f"{compared.kernel} on {compared.target}: {clocks.line()}", style=style)

@@ -17,7 +17,7 @@ from gluonize.diagnostics import Diagnostic, InternalError, TranslationError
 from gluonize.judge.lower.cache_entry import CODE as UNUSABLE_CACHE
 from gluonize.judge.lower.children.worker import WorkerPool
 from gluonize.judge.lower.compile import Lowered
-from gluonize.judge.cycles.clocks import clocks_of
+from gluonize.judge.cycles.clocks import clocks_beside
 from gluonize.judge.lower.parity import Parity
 from gluonize.product.project.cache.recorded import Reads
 from gluonize.product.project.cache.results import ContentCache, content_key
@@ -109,7 +109,7 @@ def checked_report(
     if options.compile and (known := cache.get(key)) is not None:
         log.info("%s for %s: checks found in the cache", request.source, request.target)
         launches, hosts = known
-        return replace(report, launches=launches, host_launches=hosts, status="translated", text=result.text)
+        return _noted(replace(report, launches=launches, host_launches=hosts, status="translated", text=result.text))
     checked, host_reads = _checked(report, result, options, pool)
     passed = all(x.status == "translated" and x.validation["status"] in _PASSED for x in checked.launches)
     if (
@@ -121,7 +121,17 @@ def checked_report(
         and checked.notes == report.notes
     ):
         cache.put(key, (checked.launches, checked.host_launches), reads.joined(host_reads))
-    return checked
+    return _noted(checked)
+
+
+def _noted(report: FileReport) -> FileReport:
+    """With a note for each launch that Triton's own kernel has no LDS for: its clocks are no measure."""
+    kernels = [
+        (x.outcome.spec.id, x.triton) for x in report.launches if x.status == "translated" and x.triton is not None
+    ]
+    beyond = [(id, overflow) for id, triton in kernels if (overflow := triton.lds_overflow())]
+    said = (f"{id}: Triton's own compile could not be launched: {overflow.message}" for id, overflow in beyond)
+    return replace(report, notes=(*report.notes, *said))
 
 
 def _checked(
@@ -313,7 +323,7 @@ def _compared(
     if problems:
         return replace(checked, status="failed", diagnostics=problems)
     parity = Parity(spec.id, request.target, gluon.metrics, triton.metrics) if triton else None
-    clocks = clocks_of(gluon.cycles, triton.cycles) if triton else None
+    clocks = clocks_beside(gluon, triton) if triton else None
     found = {"status": "skipped"}
     if validating is not None:
         try:
