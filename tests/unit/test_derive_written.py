@@ -4,6 +4,7 @@ import pytest
 
 from host_torch import differences, launched
 from slow_rows import in_turn
+from gluonize.diagnostics import TranslationError
 from gluonize.planned_launches import derived_unseen
 from gluonize.read.launches.bound.completed import bound_launches
 
@@ -634,6 +635,9 @@ def run(a, b, c):
     (note,) = derived(written(tmp_path, text)).notes
     assert "line 15 is refused" in note and "input_precision must be one of" in note and "Got tf32 (line 11)" in note
     assert not derived(written(tmp_path, text), target="gfx942").notes
+    with pytest.raises(TranslationError) as refused:
+        derived(written(tmp_path, text.replace("input_precision=PRECISION", 'input_precision="tf32"')))
+    assert "Triton does not have it on this target" in refused.value.diagnostics[0].help
 
 
 def test_how_often_a_loop_is_unrolled_is_no_size_that_host_code_makes_up(tmp_path):

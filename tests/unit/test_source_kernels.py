@@ -150,3 +150,5 @@ def test_why_nothing_can_be_launched(tmp_path):
     source.write_text(head + "@triton.jit\ndef a(x):\n    b(x)\n\n\n@triton.jit\ndef b(x):\n    a(x)\n")
     why = str(nothing_to_launch(list_kernels(str(source)), str(source)))
     assert "a (line 6) is used by another; b (line 11) is used by another" in why
+    source.write_text(head + "class A:\n    @triton.jit\n    def put(self, x):\n        tl.store(x, 1)\n")
+    assert "A.put (line 7) is a method" in str(nothing_to_launch(list_kernels(str(source)), str(source)))

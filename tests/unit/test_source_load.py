@@ -160,6 +160,9 @@ NAMES = {
     "container": ("T = {'a': [1, (2.5, 3)]}\nX = tl.constexpr(T['a'][1][0])", "X", "2.5"),
     "comprehension": ("X = tl.constexpr(sum([0.5 for i in range(5)]))", "X", "2.5"),
     "text": ("X = tl.constexpr(float(f'{2}.' + '5'.strip()))", "X", "2.5"),
+    "in the environment": (
+        "import os\nX = tl.constexpr(2.5 if 'GLUONIZE_NOT_SET' not in os.environ else 1.0)", "X", "2.5",
+    ),
     "environment": ("import os\nX = tl.constexpr(float(os.environ.get('GLUONIZE_NOT_SET', '2.5')))", "X", "2.5"),
     "getenv": ("import os\nX = tl.constexpr(2.5 if os.getenv('GLUONIZE_NOT_SET') is None else 1)", "X", "2.5"),
     "enum": ("from enum import Enum\nclass E(Enum):\n    A = 1\n    B = A + 1.5\nX = tl.constexpr(E.B.value)", "X", "2.5"),

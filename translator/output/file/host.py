@@ -193,7 +193,8 @@ class _Rewriting:
     def also_untranslated(self) -> tuple[set[tuple], list[ast.FunctionDef]]:
         """The helpers that code which stays Triton uses too; and the private ones that nothing but what is replaced, or goes, mentions."""
         kernels = {place_of(v.loaded.fn) for v in self.versions}
-        kept: set[tuple] = set()
+        # A call passes the object to the translation of its method, which is a function beside the class.
+        kept = {key for key in self.translated - kernels if key[1] in self.names.methods}
         leaving = self.private
         while True:
             gone = self.lines_of(self.translated - kept - (kernels if self.general else set()))

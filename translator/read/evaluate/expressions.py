@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import functools
 import operator
+import os
 import types
 from typing import Any
 
@@ -232,6 +233,9 @@ class Evaluator:
     def compare(self, op: ast.cmpop, left: Any, right: Any, place: Place) -> Any:
         if isinstance(op, (ast.Is, ast.IsNot)):
             return self._same(left, right, place) == isinstance(op, ast.Is)
+        if isinstance(op, (ast.In, ast.NotIn)) and right is os.environ:
+            found = self.calls.apply(os.environ.get, [left], {}, place)
+            return (found is not None) == isinstance(op, ast.In)
         if isinstance(op, (ast.In, ast.NotIn)):
             items = right if isinstance(right, (str, dict, set, frozenset)) else self.iterate(right, place)
             if isinstance(left, HostName) and not left.torch_dtype:

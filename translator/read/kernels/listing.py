@@ -58,10 +58,13 @@ def list_kernels(source: str, search_path: Iterable[str] | None = None) -> list[
 
 def nothing_to_launch(infos: Iterable[KernelInfo], source: str) -> TranslationError:
     """The refusal of a file whose jit functions are all helpers: why each of them is one."""
-    reasons = [
-        f"{info.name} (line {info.line}) " + ("returns a value" if _returns_value(info.node) else "is used by another")
-        for info in infos
-    ]
+
+    def reason(info: KernelInfo) -> str:
+        if _returns_value(info.node):
+            return "returns a value"
+        return "is a method" if _is_method(info.name, info.node) else "is used by another"
+
+    reasons = [f"{info.name} (line {info.line}) {reason(info)}" for info in infos]
     help = "a kernel returns nothing, and no other jit function of the file uses it; name one with -k"
     message = "there is no kernel in it that can be launched"
     return TranslationError(Diagnostic("source-no-kernels", message, source, why="; ".join(reasons), help=help))
@@ -116,6 +119,12 @@ def _returns_value(node: ast.FunctionDef) -> bool:
     )
 
 
+def _is_method(name: str, node: ast.FunctionDef) -> bool:
+    """Whether a function of a class, `C.f`, is called on an object of it, as those of aggregates are."""
+    arguments = [*node.args.posonlyargs, *node.args.args]
+    return "." in name and bool(arguments) and arguments[0].arg == "self"
+
+
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
@@ -132,15 +141,17 @@ def _info(node: ast.FunctionDef, scope: Scope, decorators: tuple[Decorator, ...]
     }
     aliases = tuple(name for name in names_of(node, scope) if name != node.name)
     annotations = {arg.arg: ast.unparse(arg.annotation) for arg in args if arg.annotation is not None}
+    name = f"{scope.qualname}.{node.name}" if scope.qualname else node.name
+    is_helper = bool(called & {node.name, *aliases}) or _returns_value(node) or _is_method(name, node)
     return KernelInfo(
-        name=f"{scope.qualname}.{node.name}" if scope.qualname else node.name,
+        name=name,
         line=node.lineno,
         decorators=decorators,
         args=tuple(arg.arg for arg in args),
         constexprs=tuple(name for name, text in annotations.items() if "constexpr" in text),
         defaults=defaults,
         annotations=annotations,
-        is_kernel=not called & {node.name, *aliases} and not _returns_value(node),
+        is_kernel=not is_helper,
         node=node,
         aliases=aliases,
     )

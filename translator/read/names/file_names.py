@@ -65,6 +65,14 @@ class FileNames:
         return tuple(node for node, _ in self._nodes)
 
     @cached_property
+    def methods(self) -> frozenset[int]:
+        """The lines of the `def`s that are called on an object of their class."""
+        inside = (
+            s for c in self.every if isinstance(c, ast.ClassDef) for s in c.body if isinstance(s, ast.FunctionDef)
+        )
+        return frozenset(f.lineno for f in inside if f.args.args and f.args.args[0].arg == "self")
+
+    @cached_property
     def top_level(self) -> tuple[ast.AST, ...]:
         """Every node that runs when the file is imported, functions' bodies left out."""
         out: list[ast.AST] = []

@@ -48,6 +48,8 @@ def same_meaning(a: Any, b: Any, compared: _Pairs = frozenset()) -> bool:
         return same_meaning(a.fn, b.fn, compared)
     if isinstance(a, types.FunctionType):
         return _same_function(a, b, compared)
+    if isinstance(a, type):
+        return _same_class(a, b, compared | {(id(a), id(b))})
     return not callable(a) and bool(a == b)
 
 
@@ -63,6 +65,14 @@ def _same_function(a: types.FunctionType, b: types.FunctionType, compared: _Pair
         for name in names
         if a.__globals__.get(name, missing) is not b.__globals__.get(name, missing)
     )
+
+
+def _same_class(a: type, b: type, compared: _Pairs) -> bool:
+    """Whether two classes are one that was read twice, once for each of two launches."""
+    if (a.__module__, a.__qualname__) != (b.__module__, b.__qualname__) or vars(a).keys() != vars(b).keys():
+        return False
+    pairs = ((getattr(x, "__func__", x), getattr(vars(b)[n], "__func__", vars(b)[n])) for n, x in vars(a).items())
+    return all(same_meaning(x, y, compared) for x, y in pairs if callable(x))
 
 
 def _names(code: types.CodeType) -> Iterator[str]:

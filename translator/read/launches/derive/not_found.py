@@ -10,6 +10,7 @@ from gluonize.read.files.depth import LESS_DEEP, TOO_DEEP
 from gluonize.read.files.moved_lines import file_line
 from gluonize.read.kernels.load import says_missing
 from gluonize.read.launches.derive.evidence import Evidence
+from gluonize.read.launches.derive.proposal.revise import ONE_OF
 from gluonize.read.launches.derive.proposal.verdict import Verdict
 
 _NAMES = 4  # arguments that are named
@@ -34,6 +35,8 @@ def not_found(evidence: Evidence, verdict: Verdict | None) -> Diagnostic:
         help = f"no value of an argument helps: bind {found[1]} to tl.constexpr(...) in the source"
     elif "extra.hip.libdevice" in message:
         help = "no value of an argument helps: Triton's device library for AMD GPUs does not have it"
+    elif ONE_OF in message and _writes(evidence, verdict, message.rpartition(" ")[2]):
+        help = "no value of an argument helps: Triton does not have it on this target; write one of those that it has"
     elif message == TOO_DEEP:
         help = LESS_DEEP
     elif _GONE.search(message):
@@ -63,16 +66,29 @@ def _place(evidence: Evidence, verdict: Verdict | None) -> tuple[str, int, int] 
 
 def _named(evidence: Evidence, verdict: Verdict | None) -> str:
     """The arguments that the value at the place comes from, as examples of what to set."""
-    if verdict is None or verdict.place is None or verdict.place[0] not in evidence.flow.functions:
-        return ""
-    function, (_, *key) = evidence.flow.functions[verdict.place[0]], verdict.place[1]
     found = [
         origin.name
-        for node in ast.walk(function.node)
-        if hasattr(node, "lineno") and [node.lineno, node.col_offset, node.end_lineno, node.end_col_offset] == key
-        for inner in ast.walk(node)
+        for inner in _parts(evidence, verdict)
         for origin in sorted(evidence.flow.of(inner).origins, key=lambda origin: origin.name)
         if origin.name in evidence.parameters
     ]
     names = list(dict.fromkeys(found))[:_NAMES]
     return f" (it comes from {', '.join(names)})" if names else ""
+
+
+def _writes(evidence: Evidence, verdict: Verdict | None, text: str) -> bool:
+    """Whether a text is written out at the place, so that no argument changes it."""
+    return any(isinstance(part, ast.Constant) and part.value == text for part in _parts(evidence, verdict))
+
+
+def _parts(evidence: Evidence, verdict: Verdict | None) -> list[ast.AST]:
+    """The expression at the place, and all in it."""
+    if verdict is None or verdict.place is None or verdict.place[0] not in evidence.flow.functions:
+        return []
+    function, (_, *key) = evidence.flow.functions[verdict.place[0]], verdict.place[1]
+    return [
+        inner
+        for node in ast.walk(function.node)
+        if hasattr(node, "lineno") and [node.lineno, node.col_offset, node.end_lineno, node.end_col_offset] == key
+        for inner in ast.walk(node)
+    ]

@@ -22,7 +22,7 @@ from gluonize.triton_api.package import triton
 # Questions to the judge for one launch, and how many changes are tried at one place.
 BUDGET = 48
 _PER_PLACE = 20
-_ONE_OF = "must be one of"  # of an option of a builtin: no type or size helps
+ONE_OF = "must be one of"  # of an option of a builtin: no type or size helps
 _ELEMENTS = ("fp32", HALF, "i32", "i64", "fp16", "u8", "i8", "u1", "fp8e4nv")
 
 
@@ -75,7 +75,7 @@ def revisions(evidence: Evidence, proposal: Proposal, verdict: Verdict) -> Itera
     """Changes that may help, likeliest first."""
     at = _Place(evidence, proposal, verdict)
     rules = (_options, _sizes, _small, _powers, _large, _products, _types, _pointers, _numbers, _constants)
-    for rule in (_options,) if _ONE_OF in verdict.message else rules:
+    for rule in (_options,) if ONE_OF in verdict.message else rules:
         for changed in rule(at):
             if any((g.kind, g.value) != _kind_of(proposal, n) for n, g in changed.items()):
                 yield proposal.with_guesses(changed)
@@ -147,7 +147,7 @@ def _changed(guess: Guess, value: Any, why: str) -> Guess:
 
 def _options(at: _Place) -> Iterator[dict[str, Guess]]:
     """`input_precision must be one of ('ieee', ...)`: a text is a constant, or constants decide which one it is."""
-    if _ONE_OF in at.message:
+    if ONE_OF in at.message:
         yield from _constants(at)
 
 
