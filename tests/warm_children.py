@@ -131,7 +131,7 @@ def _be_child(talk: socket.socket, asked: dict[str, Any], handles: list[int]) ->
 def _warm() -> None:
     """Import what children need first; nothing in it depends on folder or environment."""
     from gluonize.judge.lower.children import apart
-    from gluonize.judge.lower.compile import prepare
+    from gluonize.judge.lower.compiler_digest import prepare
 
     apart.load()
     for name in (

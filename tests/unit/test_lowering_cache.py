@@ -8,9 +8,11 @@ import pytest
 
 from gluonize.diagnostics import TranslationError
 from gluonize.judge.lower.cache_folder import prune_cache_folder, use_cache_folder
+from gluonize.judge.lower.compiler_digest import kept_digest
 from gluonize.judge.lower.jobs import lower_file
 from gluonize.product.cli.edge import run
 from gluonize.read.spec.launch import parse_launches
+from gluonize.triton_api.compile_cache import compiler_files
 
 
 def test_the_users_folder_wins(monkeypatch, tmp_path):
@@ -34,6 +36,35 @@ def test_a_cache_that_cannot_be_made_moves_to_the_temporary_folder(monkeypatch, 
     folder = use_cache_folder()
     assert folder.is_dir() and folder.is_relative_to(tmp_path)
     monkeypatch.delenv("TRITON_CACHE_DIR")
+
+
+def test_the_digest_of_the_compiler_is_made_again_where_a_file_changed(tmp_path):
+    files, kept, made = [tmp_path / name for name in ("a.py", "lib.so")], tmp_path / "kept.json", []
+
+    def make() -> str:
+        made.append("".join(file.read_text() for file in files))
+        return made[-1]
+
+    for file in files:
+        file.write_text("1")
+    assert [kept_digest(kept, files, make) for _ in range(2)] == ["11"] * 2 and len(made) == 1
+    files[1].write_text("2")
+    assert kept_digest(kept, files, make) == "12"
+    kept.write_text(kept.read_text().replace('"12"', '"13"'))  # what is damaged is not believed
+    assert kept_digest(kept, files, make) == "12" and len(made) == 3
+    kept.write_text("[")
+    assert kept_digest(kept, files, make) == "12" and len(made) == 4
+    assert kept_digest(tmp_path / "nowhere" / "kept.json", files, make) == "12"
+
+
+def test_the_digest_of_the_compiler_is_tritons(tmp_path):
+    from triton.runtime.cache import triton_key
+
+    genuine = getattr(triton_key, "__wrapped__", triton_key)  # None was given yet, or one that was kept
+    read = {str(path) for path in compiler_files()}
+    assert any("libtriton" in path for path in read) and len(read) > 100
+    for _ in range(2):
+        assert kept_digest(tmp_path / "kept.json", compiler_files(), genuine) == triton_key()
 
 
 def test_the_oldest_entries_go_first(tmp_path):

@@ -14,6 +14,7 @@ from typing import Any
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.judge.lower.cache_entry import incomplete_entry, unusable_cache
 from gluonize.judge.lower.cache_folder import use_cache_folder
+from gluonize.judge.lower.compiler_digest import prepare
 from gluonize.judge.lower.compiler_errors import compiler_diagnostic
 from gluonize.judge.lower.metrics import KernelMetrics, measure
 from gluonize.judge.lower.stderr_log import captured_stderr, error_lines
@@ -62,13 +63,6 @@ def drops_ptx(compiled: Any) -> bool:
     return any(ptx.is_dropped(op.string or "") for op in ops if op.name == "tt.elementwise_inline_asm")
 
 
-def prepare() -> None:
-    """Do what the first compile of a process does for all: the digest of Triton's own files, of which one is large."""
-    from gluonize.triton_api.compile_cache import triton_key
-
-    triton_key()
-
-
 def compile_kernel(
     fn: Any,
     spec: LaunchSpec,
@@ -95,6 +89,7 @@ def compile_kernel(
         fn=fn, signature=arguments.signature, constexprs=arguments.constexprs, attrs=arguments.attrs
     )
     use_cache_folder()
+    prepare()
     what = f"{spec.kernel} ({language}, {target})"
     with captured_stderr() as printed, offline_target(target) as gpu:
         try:

@@ -24,6 +24,7 @@ ALONE = ("gluonize.judge.lower.jobs:lower_file", "gluonize.judge.cycles.job:lowe
 _LOADED = (
     "gluonize.judge.lower.jobs",
     "gluonize.judge.lower.compile",
+    "gluonize.judge.lower.compiler_digest",
     "gluonize.judge.lower.children.triton_cache",
     "gluonize.trace.front.offline",
     "gluonize.read.kernels.load",
@@ -91,7 +92,7 @@ class Apart:
 
 
 def _fork_for_each(serve: Callable[[Any], None], jobs: Any, ends: int) -> NoReturn:
-    from gluonize.judge.lower.compile import prepare
+    from gluonize.judge.lower.compiler_digest import prepare
 
     while True:
         try:
