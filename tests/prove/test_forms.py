@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import fixture_set
@@ -56,3 +58,20 @@ def test_forms_are_proved_and_mistakes_in_them_are_not(tmp_path, words):
     for before, after in mistakes:
         assert before in text, before
         assert not verdict_of(text.replace(before, after)).holds, (before, after)
+
+
+def test_pointers_that_run_ahead_come_back_step_by_step(tmp_path):
+    """Two steps of the largest stride that the launch check lets through do not fit into 32 bits, in which a product of them is made."""
+    attention = fixture_set.Fixture(fixture_set.ROOT / "flash_attention")
+    spec = read_launches(str(attention.launches_file))[1]
+    spec = replace(spec, options=spec.options | {"num_stages": 3})
+    text = translate_kernel(TranslateRequest(str(attention.kernel_file), "gfx950", launches=(spec,))).text
+    steps = "    for _ in gl.static_range(NUM_BUFFERS - 1):\n        k_base -= BLOCK_N * stride_kn\n"
+    at_once = "    k_base -= (NUM_BUFFERS - 1) * (BLOCK_N * stride_kn)\n" + steps.partition("        k_base")[0]
+    left = source_stage(str(attention.kernel_file), spec, "gfx950")
+    for kernel, holds in ((text, True), (text.replace(steps, at_once), False)):
+        output = tmp_path / "attention_gfx950.py"
+        output.write_text(kernel)
+        right = translated_stage(str(output), spec, "gfx950")
+        assert proved(left, right, spec, "gfx950", None).holds == holds
+    assert steps in text

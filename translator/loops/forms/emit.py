@@ -31,6 +31,7 @@ from gluonize.loops.passes.passes import read_ahead
 from gluonize.loops.plan.plan import NotPipelined, PipelinePlan, run_of_loads
 from gluonize.loops.planner.fetched import loaded_by_helpers
 from gluonize.read.files.moved_lines import file_line
+from gluonize.trace.front.trace import ConstFact
 from gluonize.write.calls import calls
 from gluonize.write.products import invariant
 from gluonize.write.state.edits import Made
@@ -377,18 +378,26 @@ def _lines_after(site: LoopSite, loop: PipelinedLoop, waited: bool) -> list[Made
         lines += [f"{ring.smem}._keep_alive()" for ring in loop.rings]
     if loop.sliced is not None:
         lines += slices.join(site.facts, site.names, site.conversions_after, loop.sliced)
-    tiles = operand(written(counts.fetched_before(site.emit, loop)))
+    before = written(counts.fetched_before(site.emit, loop))
+    tiles = operand(before)
     if loop.specialized and loop.plan.rolled_back:
         # The moves happen in the producer.
         tiles = name(site.loop_names.fresh("tiles", loop.plan.loop))
         lines.append(Assigned(tiles, counts.trips(site.emit, loop)).code)
+    one_by_one: list[Code] = []
     for s in loop.plan.rolled_back:
         for made in site.moves(s):
             if loop.repeats:
                 lines += repeated.moved_after(site.emit, loop, made.code)
                 continue
+            if not (loop.only_holds or loop.specialized or isinstance(site.facts.settled(s.value), ConstFact)):
+                # Each step fits into 32 bits, as it does in the source; several of them may not.
+                one_by_one.append(code_of("    ", Assigned(made.target, made.value, _BACK[made.sign]).code))
+                continue
             move = made.value if loop.only_holds else binary(tiles, "*", operand(made.value))
             lines.append(Assigned(made.target, move, made.sign if loop.specialized else _BACK[made.sign]).code)
+    if one_by_one:
+        lines += [code_of("for _ in ", call("gl.static_range", before), ":"), *one_by_one]
     return lines
 
 
