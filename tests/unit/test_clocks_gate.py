@@ -101,7 +101,11 @@ def test_clocks_decide_what_of_a_loop_is_worse():
     assert launch.worse == (*found["barriers"], *found["spills"]) and launch.parity_json() == {"ratios": {}}
     assert replace(launch, clocks=clocks_of(plain, plain)).worse == ("spills 3 VGPRs, Triton 0",)
     assert replace(launch, clocks=slow).worse == (slow.above(1.05), *found["barriers"], *found["spills"])
-    assert replace(launch, clocks=slow).parity_json() == {"ratios": {}, "clocks": round(slow.ratio, 4)}
+    assert replace(launch, clocks=slow).parity_json() == {
+        "ratios": {},
+        "clocks": round(slow.ratio, 4),
+        "slower": slow.above(1.05),
+    }
     both = [replace(launch, parity=None, clocks=found) for found in (slow, clocks_of(plain, plain))]
     assert speed_of(both) == f"1.00x to {slow.ratio:.2f}x clocks of Triton"
     assert replace(launch, parity=None).worse == () and replace(launch, parity=None).parity_json() is None

@@ -127,6 +127,11 @@ ROWS = (
         "no tile is waited for in the middle of an iteration; fewer registers are live, so that another wave may fit",
     ),
     CandidateRow(
+        choices_of(waiting_loads="own-iteration"),
+        lambda target, _: target.separate_matrix_pipe and not target.supports_tdm,
+        "nothing waits in registers for the next iteration, so that another wave may fit",
+    ),
+    CandidateRow(
         choices_of(maxima="unscaled"),
         _always,
         "what is left of a scaling that was done before a maximum is part of the subtraction behind it",

@@ -7,6 +7,7 @@ import tempfile
 from dataclasses import dataclass, field
 
 from gluonize.diagnostics import Diagnostic, InternalError, TranslationError
+from gluonize.judge.cycles.clocks import GATE, clocks_beside
 from gluonize.judge.cycles.prediction import Walked
 from gluonize.judge.lower.children.worker import WorkerPool
 from gluonize.judge.lower.parity import Parity
@@ -43,6 +44,14 @@ class Checked:
         if self.gluon is None or self.triton is None:
             return None
         return Parity(self.spec.id, self.gluon.target, self.gluon.metrics, self.triton.metrics)
+
+    @property
+    def worse(self) -> tuple[str, ...]:
+        """What is worse than in Triton's compile, clocks first."""
+        if self.gluon is None or self.triton is None:
+            return ()
+        clocks = clocks_beside(self.gluon, self.triton)
+        return tuple(filter(None, (clocks.above(GATE) if clocks else "", *self.parity.regressions())))
 
 
 def check(

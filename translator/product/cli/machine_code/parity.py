@@ -44,7 +44,7 @@ def run_parity(
             if gluon and triton:
                 compared = Parity(job.spec.id, job.target, gluon.metrics, triton.metrics)
                 clocks = clocks_beside(gluon, triton)
-                entry["parity"] = compared.as_json() | ({"clocks": round(clocks.ratio, 4)} if clocks else {})
+                entry["parity"] = compared.as_json() | (clocks.as_json() if clocks else {})
                 found.append(compared)
                 slower |= bool(clocks and gate and clocks.above(gate))
                 if shown and (overflow := triton.lds_overflow()):

@@ -44,7 +44,7 @@ class CheckedLaunch:
         """As in the JSON results."""
         if self.parity is None:
             return None
-        return self.parity.as_json() | ({"clocks": round(self.clocks.ratio, 4)} if self.clocks else {})
+        return self.parity.as_json() | (self.clocks.as_json() if self.clocks else {})
 
 
 _OF_LOOPS = ("instructions", "mma", "barriers")

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from dataclasses import replace
 
+from gluonize.decide.choices.chosen import Choices
 from gluonize.diagnostics import Diagnostic, InternalError, TranslationError
 from gluonize.judge.lower.cache_entry import CODE as UNUSABLE_CACHE
 from gluonize.judge.lower.children.worker import WorkerPool
@@ -88,6 +89,13 @@ def process_file(planned: PlannedFile, options: TranslateOptions, pool: WorkerPo
         found, _ = HostLaunchJobs(request, result, options.compile, pool).found("", (), _untranslated(launches))
         return replace(report, launches=launches, host_launches=found)
     found = replace(request, chosen=result.chosen) if result.chosen else request
+    if request.optimize != "parity":
+        nothing = (
+            f"{kernel}: nothing that was tried is better than the rules"
+            for kernel, own in result.chosen
+            if own == Choices()
+        )
+        report = replace(report, notes=(*report.notes, *nothing))
     text = stamped_text(result.text, found, planned.output, options.launches, reads, cache)
     try:
         checked = checked_report(report, replace(result, text=text), options, pool, cache, reads)

@@ -118,8 +118,8 @@ def _verdict(entry: Checked) -> str:
     cells.append(f"<td>{_clocks(entry)}</td>")
     for name in ("insns", "vgpr", "lds_bytes", "occupancy"):
         cells.append(f"<td>{_metric(ours, name)} <span class=soft>({_metric(theirs, name)})</span></td>")
-    worse = p.note or "; ".join(p.regressions()) or "nothing"
-    cells.append(f'<td class="{"worse" if p.regressions() else ""}">{escape(worse)}</td>')
+    worse = p.note or "; ".join(entry.worse) or "nothing"
+    cells.append(f'<td class="{"worse" if entry.worse else ""}">{escape(worse)}</td>')
     return f"<tr>{''.join(cells)}</tr>"
 
 
@@ -147,7 +147,7 @@ def _card(entry: Checked, upstream: Checked | None, reason: str) -> str:
         f'<ul class="facts"><li><b>validation</b> {escape(_validation(entry.validation))}</li></ul>',
     ]
     if entry.parity:
-        if worse := entry.parity.regressions():
+        if worse := entry.worse:
             items = "".join(f'<li class="chip warn">{escape(w)}</li>' for w in worse)
             parts.append(f'<ul class="chips">{items}</ul>')
         if entry.parity.note:
