@@ -35,6 +35,7 @@ BINS = (
     "validated",
     "translated",
     "launch not served",
+    "stays Triton",
     "check failed",
     "in part",
     "refused",
@@ -43,7 +44,7 @@ BINS = (
     "wrong",
     "crash",
 )
-# Every kernel has a translation, which is not called wrong.
+# Every kernel has a translation, which is not called wrong. One that "stays Triton" is one that Triton accepts in no launch that was tried.
 WHOLE = ("validated", "translated", "launch not served")
 DEAD_CODES = ("internal-error",)
 
@@ -146,6 +147,8 @@ def outcome(case: dict[str, Any]) -> str:
         return "in part" if {"validated", "in part", "not validated"} & set(became.values()) else "refused"
     if case["status"] == 1:
         return "check failed" if {"failed", "refused"} & set(became.values()) else "launch not served"
+    if "passed-over" in became.values():
+        return "stays Triton"
     return "validated" if set(became.values()) <= {"validated"} else "translated"
 
 
