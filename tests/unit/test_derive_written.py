@@ -636,6 +636,19 @@ def run(a, b, c):
     assert "Triton does not have it on this target" in refused.value.diagnostics[0].help
 
 
+def test_tensors_of_a_kernel_for_fp16_are_all_of_that_type(tmp_path):
+    text = """
+@triton.jit
+def k(q, key, v, out, B: tl.constexpr):
+    i = tl.arange(0, B)
+    at = i[:, None] * B + i[None, :]
+    p = tl.dot(tl.load(q + at), tl.trans(tl.load(key + at)))
+    tl.store(out + at, tl.dot(p.to(tl.float16), tl.load(v + at)) + tl.dot(p.to(tl.float16), tl.load(key + at)))
+"""
+    (spec,) = derived(written(tmp_path, text)).launches
+    assert [spec.signature[name] for name in ("q", "key", "v")] == ["*fp16"] * 3
+
+
 def test_a_launch_behind_a_way_that_is_tried_first(tmp_path):
     text = """
 @triton.jit
