@@ -35,6 +35,7 @@ BINS = (
     "validated",
     "translated",
     "launch not served",
+    "stays Triton",
     "check failed",
     "in part",
     "refused",
@@ -43,7 +44,7 @@ BINS = (
     "wrong",
     "crash",
 )
-# Every kernel has a translation, which is not called wrong.
+# Every kernel has a translation, which is not called wrong. One that "stays Triton" is one that Triton accepts in no launch that was tried.
 WHOLE = ("validated", "translated", "launch not served")
 DEAD_CODES = ("internal-error",)
 
@@ -74,7 +75,7 @@ def sample(found: dict[str, list[Path]], count: int, seed: int) -> list[Path]:
 
 
 def run(path: Path, target: str, limit: float, out: Path) -> dict[str, Any]:
-    """One file as a user runs it. seconds: wall; results: those of --json, none where the command did not get there."""
+    """One file as a user runs it. limit, processor: of all its processes, so that other work on the machine does not count; results: those of --json, none where the command did not get there."""
     stem = re.sub(r"\W+", "_", str(path.with_suffix("")))[-110:]
     results = out / f"{stem}.json"
     results.unlink(missing_ok=True)
@@ -83,11 +84,13 @@ def run(path: Path, target: str, limit: float, out: Path) -> dict[str, Any]:
     start = time.monotonic()
     with open(out / f"{stem}.log", "w") as log:
         child = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
-        try:
-            status: int | None = child.wait(limit)
-        except subprocess.TimeoutExpired:
-            status = None
-            os.killpg(child.pid, signal.SIGKILL)
+        used: dict[int, float] = {}  # of each process, when it was last seen
+        while (status := child.poll()) is None and sum(used.values()) < limit and time.monotonic() < start + 10 * limit:
+            time.sleep(0.2)
+            used |= processor_seconds(child.pid)
+        if status is None:
+            for process in used:
+                _kill(process)
             child.wait()
     text = (out / f"{stem}.log").read_text()
     return {
@@ -95,9 +98,34 @@ def run(path: Path, target: str, limit: float, out: Path) -> dict[str, Any]:
         "target": target,
         "status": status,
         "seconds": round(time.monotonic() - start, 1),
+        "processor": round(sum(used.values()), 1),
         "results": json.loads(results.read_text())["results"] if results.exists() else [],
         "text": text,
     }
+
+
+def processor_seconds(root: int) -> dict[int, float]:
+    """What a process and those under it have used, from /proc: workers have sessions of their own."""
+    parents, seconds = {}, {}
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            try:
+                fields = Path(entry.path, "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue  # it has ended
+            parents[int(entry.name)] = int(fields[1])
+            seconds[int(entry.name)] = sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+    found = {root}
+    while more := {process for process, parent in parents.items() if parent in found} - found:
+        found |= more
+    return {process: seconds[process] for process in found if process in seconds}
+
+
+def _kill(process: int) -> None:
+    try:
+        os.kill(process, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
 
 
 def kernels(case: dict[str, Any]) -> dict[str, str]:
@@ -146,6 +174,8 @@ def outcome(case: dict[str, Any]) -> str:
         return "in part" if {"validated", "in part", "not validated"} & set(became.values()) else "refused"
     if case["status"] == 1:
         return "check failed" if {"failed", "refused"} & set(became.values()) else "launch not served"
+    if "passed-over" in became.values():
+        return "stays Triton"
     return "validated" if set(became.values()) <= {"validated"} else "translated"
 
 
@@ -159,10 +189,10 @@ def table(found: list[dict[str, Any]]) -> str:
     lines.append("kernels: " + ", ".join(f"{count} {name}" for name, count in became.most_common()))
     sites = collections.Counter(one for case in found for one in launches(case).values())
     lines.append("launches in host code: " + ", ".join(f"{count} {name}" for name, count in sites.most_common()))
-    seconds = sorted(case["seconds"] for case in ends)
-    if seconds:
-        last = seconds[min(len(seconds) - 1, int(0.95 * len(seconds)))]
-        lines.append(f"seconds: median {statistics.median(seconds):.1f}, 95 % within {last:.1f}")
+    for name, key in (("seconds", "seconds"), ("of processor time", "processor")):
+        if seconds := sorted(case[key] for case in ends if key in case):
+            last = seconds[min(len(seconds) - 1, int(0.95 * len(seconds)))]
+            lines.append(f"{name}: median {statistics.median(seconds):.1f}, 95 % within {last:.1f}")
     codes = collections.Counter(
         one["code"] for case in found for result in case["results"] for one in result["diagnostics"]
     )
@@ -180,7 +210,7 @@ def main() -> None:
     parser.add_argument("-t", "--target", default="gfx950")
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="so many files; all where it is left out")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--limit", type=float, default=120, metavar="SECONDS", help="for one file")
+    parser.add_argument("--limit", type=float, default=120, metavar="SECONDS", help="of processor time, for one file")
     parser.add_argument("--out", help="where outputs and logs go; a temporary folder where it is left out")
     parser.add_argument("--json", help="what became of each file")
     parser.add_argument("--show", metavar="FILE", help="print the table of what --json wrote")

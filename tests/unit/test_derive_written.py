@@ -640,6 +640,66 @@ def run(a, b, c):
     assert "Triton does not have it on this target" in refused.value.diagnostics[0].help
 
 
+def test_tensors_of_a_kernel_for_fp16_are_all_of_that_type(tmp_path):
+    text = """
+@triton.jit
+def k(q, key, v, out, B: tl.constexpr):
+    i = tl.arange(0, B)
+    at = i[:, None] * B + i[None, :]
+    p = tl.dot(tl.load(q + at), tl.trans(tl.load(key + at)))
+    tl.store(out + at, tl.dot(p.to(tl.float16), tl.load(v + at)) + tl.dot(p.to(tl.float16), tl.load(key + at)))
+"""
+    (spec,) = derived(written(tmp_path, text)).launches
+    assert [spec.signature[name] for name in ("q", "key", "v")] == ["*fp16"] * 3
+
+
+def test_a_launch_behind_a_way_that_is_tried_first(tmp_path):
+    text = """
+@triton.jit
+def k(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+
+def faster(x):
+    raise NotImplementedError
+
+
+def run(x):
+    if x.dtype == torch.float16:
+        try:
+            return faster(x)
+        except Exception:
+            pass
+    y = torch.empty_like(x)
+    k[(1,)](x, y, x.numel(), BLOCK=256)
+    return y
+
+
+if __name__ == "__main__":
+    run(torch.randn(200, dtype=torch.float16))
+"""
+    found = assert_served(written(tmp_path, text))
+    assert [launch.problem for launch in found.bindings] == [""]
+
+
+def test_configurations_of_a_function_that_cannot_be_read_say_so(tmp_path):
+    text = """
+@triton.jit
+def k(x, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i, 1.0, mask=i < n)
+
+
+def run(x, block):
+    arguments = {"x": x, "n": x.numel()}
+    tuned = triton.autotune(configs=[triton.Config({"BLOCK": block})], key=["n"])(k)
+    tuned[(4,)](**arguments)
+"""
+    (launch,) = derived(written(tmp_path, text)).bindings
+    assert launch.problem.startswith("the autotune configs at line 15 cannot be read")
+
+
 def test_how_often_a_loop_is_unrolled_is_no_size_that_host_code_makes_up(tmp_path):
     text = """
 @triton.jit

@@ -108,6 +108,9 @@ def test_an_annotation_is_the_type_whatever_the_number(tmp_path):
 def test_what_cannot_be_read_says_what(tmp_path):
     (found,) = read(tmp_path, "\ndef run(*rest):\n    k[(1,)](*rest, BLOCK=64)\n")
     assert found.problem.startswith("what `*rest` passes is not known") and found.problem_line == found.line
+    launch = "k[(1,)](torch.ones(8), torch.ones(8), **{'n': 8}, **options)"
+    (found,) = read(tmp_path, f"\ndef run(options):\n    {launch}\n")
+    assert found.problem == "of `**{'n': 8}`, `**options` not all is known, and it has no value for BLOCK"
 
 
 @pytest.mark.parametrize("kernel", ["wrap(k)", "{1: k}[1]", "(k if n else other)"])

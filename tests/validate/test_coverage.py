@@ -144,3 +144,9 @@ def test_check_can_demand_a_level(run, tmp_path: Path, monkeypatch, capsys):
     assert "it was validated less than fully" in capsys.readouterr().err
     with pytest.raises(TranslationError, match="--validated takes none, partly, fully"):
         check("wholly")
+
+
+def test_a_line_of_another_file_has_its_name():
+    own = {("kernel.py", line): True for line in range(1, 9)}
+    assert Coverage({**own, ("kernel.py", 9): False}).verdict().startswith("validated except line 9 (")
+    assert Coverage({**own, ("lib/scans.py", 9): False}).verdict().startswith("validated except scans.py line 9 (")

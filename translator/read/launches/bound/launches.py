@@ -197,11 +197,16 @@ class _Reader:
             return None
         if self.evidence.unread and self.is_autotuned and not self.every_config:
             return self.blank(problem=self.evidence.unread[0], problem_line=self.site.line)
-        for spread in (*(a for a in call.args if isinstance(a, ast.Starred)), *(k for k in call.keywords if not k.arg)):
-            text = f"{'*' if isinstance(spread, ast.Starred) else '**'}{ast.unparse(spread.value)}"
-            return self.blank(problem=f"what `{text}` passes is not known", problem_line=spread.value.lineno)
         what = "value" if len(missing) == 1 else "values"
-        return self.blank(problem=f"it has no {what} for {', '.join(missing)}", problem_line=self.site.line)
+        lacks = f"it has no {what} for {', '.join(missing)}"
+        spreads = (*(a for a in call.args if isinstance(a, ast.Starred)), *(k for k in call.keywords if not k.arg))
+        if spreads:
+            texts = [f"`{'*' * (2 - isinstance(x, ast.Starred))}{ast.unparse(x.value)}`" for x in spreads]
+            unknown = (
+                f"what {texts[0]} passes is not known" if not texts[1:] else f"of {', '.join(texts)} not all is known"
+            )
+            return self.blank(problem=f"{unknown}, and {lacks}", problem_line=spreads[0].value.lineno)
+        return self.blank(problem=lacks, problem_line=self.site.line)
 
     @property
     def is_autotuned(self) -> bool:

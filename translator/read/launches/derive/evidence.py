@@ -221,7 +221,8 @@ def gather_evidence(
     home = program.import_known(loaded.module)
     flow = trace_origins(loaded)
     every, unread = autotune_configs(loaded, program, home)
-    tuned = configs_by_name(loaded.node.name, program, home) if not every else {}
+    tuned, problems = configs_by_name(loaded.node.name, program, home) if not every else ({}, [])
+    unread += problems
     every = every or [config for configs in tuned.values() for config in configs]
     configs = every if all_configs else covering_configs(every, _CONFIGS)
     if len(configs) < len(every):

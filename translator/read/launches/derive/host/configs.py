@@ -36,10 +36,11 @@ def autotune_configs(loaded: LoadedKernel, program: Program, home: Scope) -> tup
     return [], problems
 
 
-def configs_by_name(name: str, program: Program, home: Scope) -> dict[str, list[triton.Config]]:
+def configs_by_name(name: str, program: Program, home: Scope) -> tuple[dict[str, list[triton.Config]], list[str]]:
     """The configurations of kernels that the module or a function of it makes of this one,
-    `tuned = triton.autotune(configs=..., key=...)(kernel)`, by the names that they have; none of one whose configurations cannot be read.
+    `tuned = triton.autotune(configs=..., key=...)(kernel)`, by the names that they have; and what cannot be read of others.
     """
+    problems: list[str] = []
     out: dict[str, list[triton.Config]] = {}
     for node in ast.walk(ast.Module(home.body, [])):
         call = node.value if isinstance(node, ast.Assign) else None
@@ -50,9 +51,10 @@ def configs_by_name(name: str, program: Program, home: Scope) -> dict[str, list[
         of_kernel = call.args and isinstance(call.args[0], ast.Name) and call.args[0].id == name
         if of_kernel and decorator_of(made, home).kind == "autotune":
             given = [k.value for k in made.keywords if k.arg == "configs"] or made.args[:1]
-            found = _configs_of(given[0], made.lineno, program, home)[0] if given else []
+            found, problem = _configs_of(given[0], made.lineno, program, home) if given else ([], "")
+            problems += [problem] if problem else []
             out[target.id] = _distinct([*out.get(target.id, ()), *found])
-    return {made_as: configs for made_as, configs in out.items() if configs}
+    return {made_as: configs for made_as, configs in out.items() if configs}, problems
 
 
 def _configs_of(node: ast.expr, line: int, program: Program, home: Scope) -> tuple[list[triton.Config], str]:

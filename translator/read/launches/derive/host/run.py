@@ -274,8 +274,14 @@ class HostRun(HostExpressions):
         elif isinstance(node, ast.With):
             self.body(node.body, env, scope, goal)
         elif isinstance(node, ast.Try):
-            self.body([*node.body, *node.orelse, *node.finalbody], env, scope, goal)
-            if goal is not None:
+            fails = goal is not None
+            try:
+                self.body([*node.body, *node.orelse, *node.finalbody], env, scope, goal)
+            except _Returned:
+                if self.depth or not node.handlers:
+                    raise
+                fails = True  # a launch behind what returns where it works is reached where it does not
+            if fails:
                 for handler in node.handlers:
                     self.body(handler.body, env, scope, goal)
         elif isinstance(node, ast.Return):

@@ -233,6 +233,9 @@ def _types(at: _Place) -> Iterator[dict[str, Guess]]:
     every = [n for n, guess in at.proposal.arguments.items() if guess.kind.startswith("*") and at.free(n)]
     floats = [n for n in every if at.proposal.arguments[n].kind[1:] in ("fp32", HALF)]
     if named:
+        halves = [name for name in floats if at.proposal.arguments[name].kind[1:] == HALF]
+        if "fp16" in named and halves:
+            yield {name: Guess.pointer("fp16", "the kernel makes fp16 of what meets it", "use") for name in halves}
         for kind in ("fp32", HALF):
             yield {name: Guess.pointer(kind, "the front end takes no mixture", "use") for name in floats}
 
