@@ -38,7 +38,8 @@ def rules_with(paths: tuple[str, ...]) -> RuleSet:
             try:
                 text = file.read_text(encoding="utf-8")
             except OSError as error:
-                raise _refused(str(file), "the file cannot be read", (error.strerror or str(error)).lower()) from error
+                why, help = (error.strerror or str(error)).lower(), "--rules takes a TOML file, or a folder of them"
+                raise _refused(str(file), "the file cannot be read", why, help) from error
             found = found.adding(_rows(str(file), text))
     return found
 
@@ -96,6 +97,6 @@ def _list(what: str, names: list[str]) -> str:
     return f"{what}: {', '.join(names)}" if names else ""
 
 
-def _refused(path: str, message: str, why: str) -> TranslationError:
-    help = "docs/reference/builtins.md says what a rule has"
+def _refused(path: str, message: str, why: str, help: str = "") -> TranslationError:
+    help = help or "docs/reference/builtins.md says what a rule has"
     return TranslationError(Diagnostic("rule-file", message, path, 1, 1, why, help))

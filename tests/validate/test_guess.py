@@ -214,3 +214,31 @@ def test_starts_of_segments_are_made_up_where_others_are_of_no_use(tmp_path: Pat
     spec = LaunchSpec("k", "k", "", signature, {"B": 128}, {}, {"num_warps": 1}, (8,))
     sides = [source_stage(str(path), spec, TARGET) for path in (source, source, wrong)]
     assert [validate_pair(sides[0].text, side.text, spec).status for side in sides[1:]] == ["validated", "mismatch"]
+
+
+HEADS = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def k(x_ptr, y_ptr, heads, kv_heads, n, B: tl.constexpr):
+    at = tl.program_id(0)
+    group = heads // kv_heads
+    head = at % heads // group
+    i = tl.arange(0, B)
+    tl.store(y_ptr + at * n + i, tl.load(x_ptr + head * n + i, mask=i < n), mask=i < n)
+"""
+
+
+@pytest.mark.parametrize("divisible", ["", "D"])
+def test_sizes_whose_quotient_divides_are_multiples(tmp_path: Path, divisible: str):
+    (tmp_path / "m.py").write_text(HEADS)
+    types = {"x_ptr": "*fp32", "y_ptr": "*fp32", "heads": "i32", "kv_heads": "i32", "n": "i32", "B": "constexpr"}
+    attrs = {"x_ptr": "D", "y_ptr": "D", "kv_heads": divisible}
+    spec = LaunchSpec("k", "k", str(tmp_path / "m.py"), types, {"B": 64}, attrs, {"num_warps": 4})
+    stage = source_stage(spec.source, spec, TARGET)
+    result = validate_pair(stage.text, stage.text, spec, source_names=stage.names, translated_names=stage.names)
+    made = result.made_up
+    assert result.status == "validated", result.reason
+    assert made["heads"] > made["kv_heads"] > 1 and made["heads"] % made["kv_heads"] == 0
+    assert made["kv_heads"] % 16 == 0 or not divisible

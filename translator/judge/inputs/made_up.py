@@ -56,6 +56,7 @@ def _made_up(spec: LaunchSpec, source: str, used: UsedStrides) -> Iterator[Launc
     sizes = [name for name, kind in kinds.items() if kind[0] in "iu" and kind not in _BOOLEAN and name not in strides]
     for number, name in enumerate(sizes):
         scalars[name] = _size(spec, name, number, len(sizes))
+    scalars |= _divided(spec, source, {name: scalars[name] for name in sizes})
     room = max([ROOM, *(-(-scalars[name] // 16) * 16 for name in sizes)])
     scalars |= _strides(spec, [n for n in kinds if n in strides and kinds[n][0] in "iu"], used, room)
     axes = [axis for axis, letter in enumerate("xyz") if f"tt.get_program_id {letter}" in source]
@@ -70,6 +71,19 @@ def _made_up(spec: LaunchSpec, source: str, used: UsedStrides) -> Iterator[Launc
             tile = descriptor_type(given[name])
             values[name] = _items(spec, name, given[name], storage) if tile is None else _described(tile)
         yield replace(spec, values=values, grid=grid)
+
+
+def _divided(spec: LaunchSpec, source: str, sizes: dict[str, int]) -> dict[str, int]:
+    """Sizes whose quotient divides something in turn, as heads of queries over those of keys: multiples of each other."""
+    out: dict[str, int] = {}
+    for quotient, whole, part in re.findall(r"(%\w+) = arith\.div[su]i %(\w+), %(\w+) ", source):
+        if whole in sizes and part in sizes and re.search(rf"arith\.(?:div|rem)[su]i %\w+, {quotient} ", source):
+            step, unit = (
+                16 if "D" in str(spec.attrs.get(name, "")) else least for name, least in ((part, 2), (whole, 1))
+            )
+            unit = math.lcm(step, unit)
+            out |= {part: step, whole: max(-(-sizes[whole] // unit), 2) * unit}
+    return out
 
 
 def _is_known(kind: Any) -> bool:

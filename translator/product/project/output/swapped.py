@@ -31,7 +31,11 @@ def check_not_swapped(source: str, out: str | None, command: str) -> None:
 
 
 def _check_pair(source: str, out: str | None, command: str) -> None:
-    """Raises: TranslationError `usage` for the translation of another source."""
+    """Raises: TranslationError `usage` for the translation of another source, and for the source itself."""
+    any_two = command in ("gluonize diff", "gluonize parity")  # compare any files
+    if out is not None and not any_two and os.path.realpath(source) == os.path.realpath(out):
+        why, help = "it is compared with itself", f"{command} {shown(source)} OUT, where OUT is its translation"
+        raise TranslationError(Diagnostic("usage", "source and translation are one file", source, why=why, help=help))
     made = read_generated(out) if out is not None else None
     if made is None or not os.path.isfile(source):
         return
