@@ -118,7 +118,6 @@ SLOW_OWN = [
     ("descriptor_matmul/fp16", "gfx1250"),
     ("batched_matmul/64x64x64", "gfx1201"),
     ("flash_attention/causal", "gfx1250_warp_specialized"),
-    ("descriptor_matmul/fp16", "gfx1250_warp_specialized"),
 ]
 
 
@@ -174,7 +173,7 @@ def test_an_operation_without_a_spelling_is_refused_with_its_line():
         raise_module(module_of("rocdl.s.setprio 1"))
 
 
-@pytest.mark.parametrize("text", ["", "not a module", module_of().replace("hip:gfx950", "cuda:90")])
+@pytest.mark.parametrize("text", ["", "not a module", module_of().replace("hip:gfx950", "cuda:90"), 2 * module_of()])
 def test_only_modules_for_amd_gpus(text):
     with pytest.raises(TranslationError, match=r"\[raise-module\]"):
         raise_module(text)

@@ -61,6 +61,8 @@ def raise_module(text: str, *, name: str = "", options: dict | None = None) -> R
     name: of the file, for the header. options: of the launch, as Triton's cache has them.
     Raises: TranslationError `raise-module` for text that is no module of TTGIR for an AMD GPU, `raise-unsupported` for what Gluon cannot say.
     """
+    if len(re.findall(r"^module\b", text, re.MULTILINE)) > 1:
+        raise TranslationError(Diagnostic("raise-module", "these are several modules in one text", name))
     try:
         module = parse_module(text)
     except ParseError as error:
