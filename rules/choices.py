@@ -218,8 +218,8 @@ CHOICES = (
         "waiting-loads",
         "when loads are made whose values would wait in registers for the next iteration",
         {
-            "as-fits": "`ahead`; but in loops in which no tile goes through registers to LDS `own-iteration` of a vector of which each"
-            " lane has several elements, where matrix instructions run beside others and no data mover fetches tiles",
+            "as-fits": "`ahead`; but in loops in which no tile goes through registers to LDS, beside other loads, `own-iteration` of a vector"
+            " of which each lane has several elements, where matrix instructions run beside others and no data mover fetches tiles",
             "ahead": "an iteration ahead, as Triton's pipeliner has them",
             "own-iteration": "in the iteration that uses them",
         },

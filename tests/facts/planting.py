@@ -21,6 +21,7 @@ def planted(module: str, before: str, after: str) -> Iterator[None]:
     assert text.count(before) == 1, f"{module} has this {text.count(before)} times: {before}"
     old, new = (_codes(compile(t, path, "exec")) for t in (text, text.replace(before, after)))
     changed = {old[name]: new[name] for name in old.keys() & new.keys() if old[name] != new[name]}
+    gc.unfreeze()  # what is frozen is not listed
     functions = [f for f in gc.get_objects() if type(f) is FunctionType and f.__code__ in changed]
     constants = _constants(text).items() ^ _constants(text.replace(before, after)).items()
     assert functions or constants, f"nothing of {module} comes of this: {before}"

@@ -263,8 +263,9 @@ def words(tmp_path, monkeypatch):
     spec = {"id": "k/one", "kernel": "k", "signature": {"x": "*fp32"}, "constexprs": {}, "options": {}}
     (tmp_path / "l.json").write_text(json.dumps([spec]))
     (tmp_path / "k.py").write_text("")
+    (tmp_path / "out.py").write_text("")
     monkeypatch.setenv(VARIABLE, build_checkout(tmp_path / "checkout"))
-    return ["validate", "k.py", "k.py", "-l", "l.json", "--emulator", "-t"]
+    return ["validate", "k.py", "out.py", "-l", "l.json", "--emulator", "-t"]
 
 
 def test_command_refuses_what_it_cannot_do(words, monkeypatch, capsys):

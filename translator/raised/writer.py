@@ -19,6 +19,7 @@ from gluonize.raised.names import Names, author_name, part_of, plain
 from gluonize.raised.table import COPIES, ORDERS, PING_PONG, PROMISES, ROWS, Row
 from gluonize.raised.text import ANY, ATOM, COMPARISON, OPERATORS, UNARY, Written, dtype
 from gluonize.raised.waits import AnotherBlock, Groups
+from gluonize.rules.gluon import MODULES
 from gluonize.rules.targets import target
 from gluonize.trace.model.layouts import Layout, Opaque, lists
 from gluonize.trace.model.module import Function, Module
@@ -31,11 +32,8 @@ _FOR = re.compile(r"\s*for (\w+) in ")
 _WORD = re.compile(r"[^\W\d]\w*")
 _CAST = re.compile(r"(?:(?P<name>[a-zA-Z]\w*)|gl\.program_id\((?P<axis>\d)\))\.to\(gl\.\w+\)$")
 _OPERATOR = re.compile(r"\{0\} (\S+) \{1\}")
-AMD_MODULES = ("async_copy", "cluster", "mbarrier", "tdm")  # that families have
-_FAMILIES = ("cdna3", "cdna4", "cdna5", "rdna3", "rdna4")
-RESERVED = frozenset(
-    (*keyword.kwlist, *dir(builtins), "gl", "tl", "gluon", "triton", "math", "float", *AMD_MODULES, *_FAMILIES)
-)
+AMD_MODULES = tuple(sorted(m.name for m in MODULES.values() if "{family}" in m.path))
+RESERVED = frozenset((*keyword.kwlist, *dir(builtins), "tl", "triton", "math", "float", *MODULES))
 
 
 @dataclass
@@ -146,7 +144,8 @@ class Writer:
     @property
     def copies(self) -> str:
         """Gluon's module of asynchronous copies to LDS."""
-        return f"{self.amd('cdna5' if target(self.shared.target).family == 'cdna5' else 'cdna4')}.async_copy"
+        buffers = target(self.shared.target).copies_take_buffers
+        return "gl.amd.cdna4.async_copy" if buffers else "gl.amd.cdna5.async_copy"
 
     def refuse(self, op: Op, why: str) -> TranslationError:
         """What to raise for an operation that Gluon cannot say."""

@@ -87,13 +87,14 @@ def _waiting(facts: FunctionFacts, decided: Decided, found: list[ast.Call]) -> l
     """The loads in `found` without vectors that are made in their own iteration instead of waiting in registers.
 
     Loads return in the order in which they were made: beside tiles that go through registers to LDS, whoever waits for a vector of this
-    iteration waits for tiles of the next one too. Where the data mover fetches tiles, vectors go with them.
+    iteration waits for tiles of the next one too. Where the data mover fetches tiles, vectors go with them; where nothing else is on its
+    way meanwhile, they are all that can be.
     """
     target, ahead = facts.kernel.target, decided.choices.asks("waiting-loads", "ahead")
     through = any(staged_of(facts, c).copy == "registers" for c in found)
     if ahead or through or not target.separate_matrix_pipe:
         return found
-    return [c for c in found if not is_held(facts, c) or not waits_repeated(facts, c)]
+    return [c for c in found if not is_held(facts, c) or not waits_repeated(facts, c)] or found
 
 
 def _plan(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -11,6 +12,7 @@ from gluonize.product.editor.explained import Tile, bits, constructors, relevant
 from gluonize.product.editor.outline import Outline
 from gluonize.product.editor.work import Work
 from gluonize.product.report.explain.explanation import Explanation
+from gluonize.product.report.layouts.inlined import inlined
 from gluonize.product.report.layouts.job import MAX_ELEMENTS
 from gluonize.trace.model.layouts import Ints
 
@@ -47,8 +49,21 @@ def wanted(outline: Outline, explanations: Sequence[Explanation], target: str) -
             place = scope.definition(name, scope.last)
             if found := layout_of(own, scope.layout(name, place.line if place else scope.last), name):
                 named.append(drawn(found, tiles(own, name), target))
-        spelled += [drawn(constructor, tiles(own, text), target) for constructor, text, _ in scope.spelled]
+        spelled += [
+            drawn(resolved(own, constructor), tiles(own, text), target) for constructor, text, _ in scope.spelled
+        ]
     return [one for one in dict.fromkeys([*named, *spelled]) if one]
+
+
+def resolved(explanations: Sequence[Explanation], constructor: str) -> str:
+    """A constructor with layouts of the translation for those of its names that the text gives by a function."""
+    try:
+        tree = ast.parse(constructor, mode="eval").body
+    except SyntaxError:
+        return constructor
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    known = {name: found for name in names if (found := next(iter(constructors(explanations, name)), ""))}
+    return ast.unparse(inlined(tree, {name: ast.parse(text, mode="eval").body for name, text in known.items()}))
 
 
 def layout_of(explanations: Sequence[Explanation], spelled: str, name: str) -> str:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 
 from gluonize.diagnostics import InternalError, TranslationError
-from gluonize.product.editor.drawings import ask, drawn, layout_of
+from gluonize.product.editor.drawings import ask, drawn, layout_of, resolved
 from gluonize.product.editor.explained import elsewhere, line_choices, relevant, tiles, values, versions
 from gluonize.product.editor.line_map import LineMap
 from gluonize.product.editor.made import Made
@@ -62,7 +62,7 @@ async def _over_translation(session: Session, made: Made, text: str, line: int, 
         constant = layout_of(explanations, scope.layout(word, was), word)
         if spelled:
             constructor, name = spelled[-1]
-            parts.append(await _layout(session, made, explanations, name, constructor))
+            parts.append(await _layout(session, made, explanations, name, resolved(explanations, constructor)))
         elif constant:
             parts.append(await _layout(session, made, explanations, word, constant))
         else:
