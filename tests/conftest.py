@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import sys
 import tempfile
@@ -54,6 +55,16 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     gc.freeze()  # what is left ends with the process: pytest would go through all of it five times
+
+
+@pytest.fixture(autouse=True)
+def log_of_one_test():
+    """What a command with `-v` logs to is closed with its test."""
+    yield
+    log = logging.getLogger("gluonize")
+    log.handlers.clear()
+    log.setLevel(logging.NOTSET)
+    log.propagate = True
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
