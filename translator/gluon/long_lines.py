@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import libcst as cst
@@ -9,6 +10,24 @@ import libcst as cst
 from gluonize.gluon.function import LINE_LENGTH, GluonFunction, code, formatted, statements
 from gluonize.gluon.origins import copied
 from gluonize.gluon.walk import mapped
+
+_FILLED = 104  # columns of a list of bases, behind the indentation of an argument in a branch
+
+
+def bases_in_lines(definition: str) -> str:
+    """A definition whose long lists of bases are sums of lists that fill a line: black has each of these in one, not each basis."""
+    return code(mapped(statements(definition)[0], _sum)).strip() if len(definition) > LINE_LENGTH else definition
+
+
+def _sum(node: cst.CSTNode) -> cst.CSTNode | None:
+    if not isinstance(node, cst.List) or len(code(node)) <= _FILLED:
+        return None
+    lines: list[list[cst.Element]] = [[]]
+    for element in node.elements:
+        if sum(len(code(e.value)) + 2 for e in (*lines[-1], element)) > _FILLED:
+            lines.append([])
+        lines[-1].append(element.with_changes(comma=cst.MaybeSentinel.DEFAULT))
+    return functools.reduce(lambda a, b: cst.BinaryOperation(a, cst.Add(), b), map(cst.List, lines))
 
 
 def with_long_lines_wrapped(function: GluonFunction, original: str) -> GluonFunction:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from gluonize.decide.layouts.constructors import constructor
 from gluonize.decide.layouts.described import describe
+from gluonize.gluon.long_lines import bases_in_lines
 from gluonize.trace.model.layouts import DotOperand, Layout, Mfma, SharedLayout, Slice, Wmma
 
 _HOLE = re.compile(r"__layout_(\d+)__")
@@ -46,7 +47,7 @@ class LayoutNames:
         for layout, name in names.items():
             about = describe(layout)
             lines += [f"# {about}"] * bool(about)
-            lines.append(f"{name}: gl.constexpr = {constructor(layout, names, top=True)}")
+            lines.append(bases_in_lines(f"{name}: gl.constexpr = {constructor(layout, names, top=True)}"))
         return {f"__layout_{self.order.index(layout)}__": name for layout, name in names.items()}, lines
 
     def _base(self, layout: Layout) -> str:
