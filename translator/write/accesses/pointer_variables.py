@@ -37,6 +37,7 @@ from gluonize.write.state.writing import Rebound, StateOf, Writing
 # ones. CDNA3 and CDNA4 issue those beside the others.
 SLIM = 2
 REWRITE = "a pointer variable as base and offsets"
+PROVISIONAL = SplitPointer("", "", False, False, False)  # of a variable that is being decided, for uses of itself
 
 
 def split_scalar(addressing: Addressing, web: Web) -> SplitPointer | None:
@@ -114,7 +115,7 @@ def split_web(addressing: Addressing, web: Web) -> SplitPointer | None:
         facts.append(fact)
     if not facts:
         return None
-    addressing.state_of(web).split = SplitPointer("", "", False, False, False)  # provisional, for uses of itself
+    addressing.state_of(web).split = PROVISIONAL
     try:
         value = web.definitions[0].value if len(web.definitions) == 1 else None
         return found_with(addressing, value, lambda: _split(addressing, web))
@@ -167,8 +168,8 @@ class _Definitions:
             return False
         if address.web is not None and address.web is not web:
             inner = addressing.state_of(address.web).split
-            if inner is None or address.web_axes:
-                return False
+            if inner is None or inner is PROVISIONAL or address.web_axes:
+                return False  # a variable that is still being decided may become none of these
             self.roots.add(inner.root)
             self.wide |= inner.wide
             self.fits &= not inner.fold
