@@ -66,6 +66,17 @@ IN_TWO = """    half = gl.cdiv(N, BLOCK_SIZE) // 2 * BLOCK_SIZE
 A_READ = "        a = async_copy.load_shared_relaxed(a_smem.index(slot), a_operand)\n"
 B_READ = "        b = async_copy.load_shared_relaxed(b_smem.index(slot), b_operand)\n"
 A_STEP, B_STEP = ("        a_base += BLOCK_K * stride_ak\n", "        b_base += BLOCK_K * stride_bk\n")
+A_SHARED = """cdna4.compute_efficient_padded_shared_layout(
+        a_operand, [BLOCK_M, BLOCK_K], a_ptr.dtype.element_ty
+    )
+    # LDS: padded by 32"""
+A_PADDED = """gl.PaddedSharedLayout(
+        [[512, 16]],
+        [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [64, 0], [32, 0], [16, 0], [1, 0], [2, 0], [4, 0]] + [[8, 0]],
+        [],
+        [128, 64],
+    )
+    # LDS: padded by 32"""
 COLUMN = "col_offsets + row_offs"
 MATMUL_LOOP = "    for k in range(0, gl.cdiv(K, BLOCK_K)):\n"
 
@@ -87,7 +98,7 @@ EDITS = (
     Edit("a mask combined", True, NORM, (("        mask = cols < N\n", "        mask = (cols < N) & (cols >= 0)\n"),)),
     Edit("three buffers", True, MATMUL, (("NUM_BUFFERS: gl.constexpr = 2", "NUM_BUFFERS: gl.constexpr = 3"),)),
     Edit("four buffers", True, MATMUL, (("NUM_BUFFERS: gl.constexpr = 2", "NUM_BUFFERS: gl.constexpr = 4"),)),
-    Edit("another padding", True, MATMUL, (("[[512, 8]]", "[[512, 16]]"),)),
+    Edit("another padding", True, MATMUL, ((A_SHARED, A_PADDED),)),
     Edit("reads in another order", True, MATMUL, ((A_READ, ""), (B_READ, B_READ + A_READ))),
     Edit("a step at another place", True, MATMUL, ((B_STEP + "    # Copies past", "    # Copies past"), (A_READ, B_STEP + A_READ))),
     Edit("a mask of one more", False, ADD, (("offsets < n_elements", "offsets <= n_elements"),)),

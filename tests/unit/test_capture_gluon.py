@@ -219,7 +219,7 @@ def test_classes_of_a_captured_launch_are_loaded(own):
         (own[0] / "one.json").write_text(json.dumps(specs[number]))
         words = ["-t", "gfx942", "-l", "one.json", "-o", f"out{number}.py", "--no-parity"]
         done = ran(own[0], "translate", "kernels.py", *words)
-        assert done.returncode == 0 and "validated" in done.stdout, done.stdout + done.stderr
+        assert done.returncode == 0 and "proved" in done.stdout, done.stdout + done.stderr
         assert f"{step} * gl.arange" in (own[0] / f"out{number}.py").read_text() or step == 1
 
 

@@ -20,7 +20,9 @@ from gluonize.gluon.function import (
     GluonFunction,
     Statement,
     code,
+    constant,
     first_after_gap,
+    gives_layout,
     is_blank,
     layout_made,
     parsed,
@@ -53,6 +55,8 @@ def with_layout_arguments(
     made: dict[str, Helper] = {}
     names = {h.name for h in helpers}
     whole = {name for f in (*kernels, *(h.function for h in helpers)) for name in _not_called(f, names)}
+    # What a function gives is made of the helper's own names.
+    whole |= {h.name for h in helpers if any(gives_layout(constant(s).value) for s in h.function.constants)}
     for group in _in_order(helpers):
         group = [replace(h, function=callers.calling(h.function)) for h in group]
         for h in group:

@@ -24,6 +24,7 @@ from gluonize.gluon.function import (
     code,
     expression,
     first_after_gap,
+    gives_layout,
     is_blank,
     statements,
     wrapped,
@@ -171,7 +172,8 @@ class _Merging:
     # Layouts ---------------------------------------------------------------------------------------------------------
 
     def constants(self, blocks: _Block) -> list[Statement]:
-        """The layouts of all variants, each behind those that it is made of; one that a variant does not use does no harm."""
+        """The layouts of all variants, each behind those that it is made of; one that a variant does not use does no harm, unless a function
+        gives it, which may take what that variant has for something else."""
         every = {n: {merge.name_of(s): s for s in block} for n, block in blocks.items()}
         order: list[str] = []
         for own in every.values():
@@ -198,7 +200,8 @@ class _Merging:
             (name,) = {merge.name_of(s) for s in column.values()}
             classes = _classes(column)
             elsewhere = [self.functions[n] for n in active - column.keys()]
-            if len(classes) == 1 and not any(name in f.bound for f in elsewhere):
+            plain = not any(gives_layout(s.body[0].value) for s in column.values())
+            if plain and len(classes) == 1 and not any(name in f.bound for f in elsewhere):
                 column = {n: classes[0][0] for n in active}
             columns.append(column)
         return self._written(columns, active)
