@@ -33,7 +33,7 @@ PARAMETERS = {"a_ptr", "BLOCK_M", "BLOCK_N", "BLOCK_K"}
 def written(
     constants=CONSTANTS, tiles=TILES, parameters=PARAMETERS, taken=(), warps=4
 ) -> tuple[dict[str, str | Layout], list]:
-    rules = RuleLayouts(constants, tiles, 64, warps, parameters, taken)
+    rules = RuleLayouts(constants, tiles, 64, warps, parameters, lambda: taken)
     found = rules.written()
     return {name: x.text if isinstance(x, Called) else x for name, x in found}, list(rules.called)
 

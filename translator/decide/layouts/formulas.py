@@ -113,9 +113,8 @@ def fit(samples: Sequence[tuple[Sizes, int]]) -> Formula | None:
     return _fitted(names, tuple((*(sizes[name] for name in names), entry) for sizes, entry in samples))
 
 
-@functools.lru_cache(
-    maxsize=4096
-)  # many entries of many layouts are alike, and a search asks again after each launch that it tries
+# Many entries of many layouts are alike, and a search asks again after each launch that it tries.
+@functools.lru_cache(maxsize=4096)
 def _fitted(names: tuple[str, ...], rows: tuple[tuple[int, ...], ...]) -> Formula | None:
     """`fit`, of samples as rows: sizes of these names, and the entry."""
     samples = [(dict(zip(names, row)), row[-1]) for row in rows]

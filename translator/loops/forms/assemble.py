@@ -9,7 +9,6 @@ from typing import Any
 import libcst as cst
 
 from gluonize.facts.function import FunctionFacts
-from gluonize.facts.kernel import words_of
 from gluonize.facts.syntax import target_of
 from gluonize.facts.variables.definitions import definition_node
 from gluonize.gluon.function import GluonFunction
@@ -79,14 +78,13 @@ def _with_layouts(written: WrittenFunction, laid_out: LaidOut, record: Record) -
     """The function with its layouts at the top, by the functions that give them where there are such."""
     facts = written.facts
     fn, launch = facts.frame.fn, facts.kernel
-    taken = words_of(fn.file_name or "", fn.src)
     rules = RuleLayouts(
         laid_out.constants,
         written.names.tiles,
         launch.target.warp_size,
         launch.num_warps,
         {p.name for p in fn.params},
-        taken,
+        lambda: launch.words,
     )
     constants = rules.written()
     for name, rule in rules.called.items():

@@ -14,6 +14,7 @@ from gluonize.product.editor.work import Work
 from gluonize.product.report.explain.explanation import Explanation
 from gluonize.product.report.layouts.inlined import inlined
 from gluonize.product.report.layouts.job import MAX_ELEMENTS
+from gluonize.read.files.parsed import parsed_text
 from gluonize.trace.model.layouts import Ints
 
 
@@ -58,12 +59,12 @@ def wanted(outline: Outline, explanations: Sequence[Explanation], target: str) -
 def resolved(explanations: Sequence[Explanation], constructor: str) -> str:
     """A constructor with layouts of the translation for those of its names that the text gives by a function."""
     try:
-        tree = ast.parse(constructor, mode="eval").body
+        tree = parsed_text(constructor, mode="eval").body
     except SyntaxError:
         return constructor
     names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
     known = {name: found for name in names if (found := next(iter(constructors(explanations, name)), ""))}
-    return ast.unparse(inlined(tree, {name: ast.parse(text, mode="eval").body for name, text in known.items()}))
+    return ast.unparse(inlined(tree, {name: parsed_text(text, mode="eval").body for name, text in known.items()}))
 
 
 def layout_of(explanations: Sequence[Explanation], spelled: str, name: str) -> str:

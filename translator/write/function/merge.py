@@ -28,8 +28,8 @@ def merge(a: GluonFunction, b: GluonFunction) -> GluonFunction | None:
     if any(known.get(name_of(s), value_of(s)) != value_of(s) for s in b.constants):
         return None
     more = [_without_gap(s) for s in b.constants if name_of(s) not in known]
-    there = {name_of(s) for s in b.constants}
-    if any(gives_layout(constant(s).value) for s in (*more, *(s for s in a.constants if name_of(s) not in there))):
+    both = known.keys() & {name_of(s) for s in b.constants}
+    if any(gives_layout(constant(s).value) for s in (*a.constants, *more) if name_of(s) not in both):
         return None  # the function may take what the other one has for something else
     body = plain.body if a.constants or not more else first_after_gap(plain.body)
     return plain.with_statements(a.constants, more, body)

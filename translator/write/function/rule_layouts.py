@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gluonize.decide.layouts.constructors import Called
@@ -30,7 +30,7 @@ Constants = Sequence[tuple[str, Layout]]
 @dataclass
 class RuleLayouts:
     """The layouts of one function. tiles: what has a layout; lanes: of a warp; warps: how many; parameters: of the function, of which sizes of
-    tiles may be made; taken: names that functions of the output cannot have. called: the rules that are called, by the names of their
+    tiles may be made; taken: what says which names functions of the output cannot have. called: the rules that are called, by the names of their
     functions."""
 
     constants: Constants
@@ -38,7 +38,7 @@ class RuleLayouts:
     lanes: int
     warps: int
     parameters: Collection[str]
-    taken: Collection[str]
+    taken: Callable[[], Collection[str]]
     called: dict[str, RuleText] = field(default_factory=dict)
 
     def written(self) -> Constants:
@@ -64,9 +64,9 @@ class RuleLayouts:
     def _padded(self, own: str, layout: Padded) -> Iterator[Called]:
         """A tile in LDS that is read as an operand of a product."""
         tile = self._tile(layout)
-        if tile is None or not hasattr(gl, tile.dtype[0].removeprefix("gl.")) or not self._known(tile.dtype[1]):
+        dtype = None if tile is None else getattr(gl, tile.dtype[0].removeprefix("gl."), None)
+        if tile is None or dtype is None or not self._known(tile.dtype[1]):
             return
-        dtype = getattr(gl, tile.dtype[0].removeprefix("gl."))
         stem = own.removesuffix("_shared")
         for name, operand in sorted(self.constants, key=lambda constant: not constant[0].startswith(stem)):
             if not (
@@ -133,7 +133,8 @@ class RuleLayouts:
         if rule.module:
             self.called[f"{rule.module}.{rule.name}"] = rule
             return Called(f"{rule.module}.{rule.name}({arguments})", about)
-        name = numbered(rule.name, lambda name: name in self.taken or self.called.get(name, rule) != rule)
+        taken = self.taken()
+        name = numbered(rule.name, lambda name: name in taken or self.called.get(name, rule) != rule)
         self.called[name] = rule
         return Called(f"{name}({arguments})", about)
 
