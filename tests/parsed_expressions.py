@@ -8,8 +8,9 @@ import functools
 from collections.abc import Iterator
 from unittest import mock
 
-from gluonize.gluon.nodes import Node
+from gluonize.gluon.nodes import Unnamed
 from gluonize.gluon.printer import printed
+from gluonize.gluon.references import References
 from gluonize.gluon.written import Does, Written, form_of
 
 _NO_EXPRESSION = (ast.keyword, ast.Slice, ast.stmt)
@@ -37,13 +38,13 @@ def mistakes(value: Written) -> list[str]:
     """In what the text differs from what is said of it."""
     if issubclass(value.form, _NO_EXPRESSION) or not value:
         return []
-    text = printed(value.code)
+    text = References().text(printed(value.code))
     node, found = _tree(text), []
     if value.open != ("\n" in text and node is None):
         found.append(f"open: {value.open}")
     if node is None:
         return found if value.open else [*found, "no expression"]
-    plain = not any(isinstance(part, Node) for part in value.code)  # a node is spelled as what it is later
+    plain = all(isinstance(part, (str, Unnamed)) for part in value.code)  # another node is spelled as what it is later
     if form_of(node) is not value.form and not value.grouped and plain:
         found.append(f"{value.form} is {form_of(node)}")
     if value.grouped and not (text.startswith("(") and text.endswith(")")):

@@ -15,11 +15,8 @@ sys.path.insert(0, str(VALIDATE))
 
 from planted import KERNELS, matmul_launch, source  # noqa: E402
 
-from gluonize.trace.model.layouts import Mfma, Wmma  # noqa: E402
-from gluonize.search.choose import barriers_inside_stages  # noqa: E402
 from gluonize.decide.choices.chosen import Choices, choices_of  # noqa: E402
-from gluonize.gluon.printer import lines, printed  # noqa: E402
-from gluonize.gluon.code import assignment, line
+from gluonize.gluon.code import assignment, line, text_of
 from gluonize.gluon.nodes import (  # noqa: E402
     Assign,
     Authored,
@@ -32,15 +29,18 @@ from gluonize.gluon.nodes import (  # noqa: E402
     Slot,
     walk,
 )
-from gluonize.loops.passes.stages import StagePlan, late_read, plan_stages, stage_contents  # noqa: E402
-from gluonize.loops.passes.prefetch import prefetched  # noqa: E402
-from gluonize.loops.plan.schedule import copy_schedule, register_schedule  # noqa: E402
-from gluonize.loops.passes.slices import layout_tile  # noqa: E402
-from gluonize.request import TranslateRequest  # noqa: E402
-from gluonize.read.spec.launch import read_launches  # noqa: E402
-from gluonize.translation import translate_kernel  # noqa: E402
-from gluonize.judge.verdict.run import validate_pair  # noqa: E402
+from gluonize.gluon.printer import lines, printed  # noqa: E402
 from gluonize.judge.machine.stages import source_stage, translated_stage  # noqa: E402
+from gluonize.judge.verdict.run import validate_pair  # noqa: E402
+from gluonize.loops.passes.prefetch import prefetched  # noqa: E402
+from gluonize.loops.passes.slices import layout_tile  # noqa: E402
+from gluonize.loops.passes.stages import StagePlan, late_read, plan_stages, stage_contents  # noqa: E402
+from gluonize.loops.plan.schedule import copy_schedule, register_schedule  # noqa: E402
+from gluonize.read.spec.launch import read_launches  # noqa: E402
+from gluonize.request import TranslateRequest  # noqa: E402
+from gluonize.search.choose import barriers_inside_stages  # noqa: E402
+from gluonize.trace.model.layouts import Mfma, Wmma  # noqa: E402
+from gluonize.translation import translate_kernel  # noqa: E402
 
 BLOCK_K = 64
 COPIES, REGISTERS = copy_schedule(3), register_schedule(2)
@@ -92,7 +92,7 @@ def contents(steps: list[tuple], dots: list[bool]) -> list[tuple]:
 
 
 def texts(stages: list) -> list[list[str]]:
-    return [[line for step in steps for line in lines(step, "")] for steps in stages]
+    return [[text_of(line) for step in steps for line in lines(step, "")] for steps in stages]
 
 
 READ = value("a", Read(Slot("a_smem", "slot"), "a_operand", "async_copy"))
@@ -160,7 +160,7 @@ ATTENTION = [
                  "y_dot = cdna4.mfma(x_as_operand, b, y)", "y = y_dot + z"],
             ],
         ),
-        ([(READ,), (), (product("a", "b"),), ()], [0, 0, 1, 0], [[printed(READ)], [printed(product("a", "b"))]]),
+        ([(READ,), (), (product("a", "b"),), ()], [0, 0, 1, 0], [[text_of(printed(READ))], [text_of(printed(product("a", "b")))]]),
     ],
     ids=["operand read late", "attention", "a product of a product", "statements that are left out"],
 )  # fmt: skip
@@ -380,9 +380,10 @@ def test_reads_ahead():
     ]
     found = prefetched(steps, [False, False, False, True, False], "slot", lambda name: name)
     reads = ["a = a_smem.index(slot).load(x)", "b_as_operand = b_smem.index(slot).permute([1, 0]).load(y)"]
-    assert lines(found.first, "") == [read.replace("slot", "0") for read in reads]
+    assert [text_of(line) for line in lines(found.first, "")] == [read.replace("slot", "0") for read in reads]
     others = ["copy(a_smem.index(free))", "p += s", "acc = cdna4.mfma(a, b_as_operand, acc)", "q += s"]
-    assert [line for line in lines(found.body, "") if not line.startswith("#")] == [*others, *reads]
+    body = [text_of(line) for line in lines(found.body, "")]
+    assert [line for line in body if not line.startswith("#")] == [*others, *reads]
 
 
 UNROLLED = {

@@ -2,19 +2,16 @@
 
 import pytest
 
-from gluonize.decide.layouts.names import Variant
-from gluonize.gluon.function import parsed
+from gluonize.gluon.layout_names import Variant
+from gluonize.gluon.references import References
 from gluonize.trace.model.layouts import Blocked
 from gluonize.write.function.dead_variants import without_dead_variants
 
-V = "__variant_1_full_of_p__end__"
-W = "__variant_2_full_of_p__end__"
-ROOT = Blocked((1,), (64,), (4,), (0,))
-HOLES = {
-    V: Variant("p", ROOT, "full"),
-    W: Variant("p", ROOT, "full"),
-    "__variant_1_full_of_q__end__": Variant("q", ROOT, "full"),
-}
+ROOT, OTHER = Blocked((1,), (64,), (4,), (0,)), Blocked((2,), (64,), (4,), (0,))
+TREES = References()
+V, W, OF_Q = map(
+    TREES.identifier, (Variant("p", ROOT, "full"), Variant("p", OTHER, "full"), Variant("q", ROOT, "full"))
+)
 CASES = {
     "the author's layout": (["p = a + b", f"{V} = a + c", f"use({V})"], [0]),
     "another layout": (["p = a + b", f"{V} = a + c", "use(p)"], [1]),
@@ -40,7 +37,7 @@ CASES = {
     "several lines": (["p = a", f"{V} = (b", "    + c)", "use(p)"], [1, 2]),
     "changed in place": (["p = a", f"{V} = b", f"{V} += a", "use(p)"], []),
     "what only it needed": (
-        ["q = a", "__variant_1_full_of_q__end__ = b", "p = q + 1", f"{V} = __variant_1_full_of_q__end__ + 1", "use(p)"],
+        ["q = a", f"{OF_Q} = b", "p = q + 1", f"{V} = {OF_Q} + 1", "use(p)"],
         [1, 3],
     ),
 }
@@ -50,5 +47,5 @@ CASES = {
 def test_dead_variants(lines, gone):
     text = "def f(a, b, c, n):\n" + "".join(f"    {line}\n" for line in lines)
     kept = [line for i, line in enumerate(lines) if i not in gone]
-    left = without_dead_variants(parsed(text), HOLES)
+    left = without_dead_variants(TREES.function(text))
     assert left.text == "def f(a, b, c, n):\n" + "".join(f"    {line}\n" for line in kept)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from gluonize.decide.layouts.names import LayoutNames
+from gluonize.diagnostics import InternalError
+from gluonize.gluon.code import code_of, ended, text_of
 from gluonize.gluon.function import parsed, statements
+from gluonize.gluon.layout_names import LayoutNames, Variant
 from gluonize.gluon.long_lines import with_long_lines_wrapped
+from gluonize.gluon.references import References, named, references
 from gluonize.gluon.walk import dotted, names, same, stores, walk
 from gluonize.trace.model.layouts import Blocked, Slice
 
@@ -110,23 +113,24 @@ def test_statements_that_share_a_line_which_is_too_long_are_all_kept():
     ]
 
 
-def test_placeholders_stand_for_layouts_until_all_have_names():
+def test_layouts_have_no_names_until_the_function_is_whole():
     rows, columns = Blocked((1, 4), (8, 8), (4, 1), (1, 0)), Blocked((4, 1), (8, 8), (4, 1), (0, 1))
-    names_of = LayoutNames()
+    names_of, trees = LayoutNames(), References()
     names_of.suggest(rows, "a_load", 0)
     lines = [
-        f"x = f({names_of.spell(Slice(1, rows))})",
-        f"{names_of.variant('x', rows)} = g(x, {names_of.spell(columns)})",
+        code_of("x = f(", names_of.spell(Slice(1, rows)), ")"),
+        code_of(names_of.variant("x", rows), " = g(x, ", names_of.spell(columns), ")"),
     ]
-    function = parsed("def k():\n" + "".join(f"    {line}\n" for line in lines))
-    found, constants = names_of.named(function.variables, {"layout_2d"})
+    with pytest.raises(InternalError):
+        text_of(lines[0])
+    function = trees.function(trees.text(code_of("def k():\n", ended(lines, "    "))))
+    used = references(function.node)
+    found, constants = names_of.named(used, {"layout_2d"})
     assert [name for name, _ in constants] == ["a_load", "layout_2d_2"] and dict(constants)["a_load"] == rows
     text = "def k():\n    x = f(gl.SliceLayout(1, a_load))\n    x_a = g(x, layout_2d_2)\n"
-    assert function.exchanging(found).text == text
-    assert not names_of.named(function.variables, set(), defined=names_of.holes)[1]
-    other = LayoutNames()
-    other.spell(columns)
-    moved = function.exchanging(names_of.moved_to(other, function.variables, {rows: columns}))
-    assert moved.exchanging(other.named(moved.variables, set())[0]).text == (
+    assert named(function, found).text == text
+    assert not names_of.named(used, set(), defined=used)[1]
+    moved = trees.exchanged(function, {rows: columns, Variant("x", rows, "full"): Variant("x", columns, "full")})
+    assert named(moved, LayoutNames().named(references(moved.node), set())[0]).text == (
         "def k():\n    x = f(gl.SliceLayout(1, layout))\n    x_layout = g(x, layout)\n"
     )

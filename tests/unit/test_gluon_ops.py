@@ -14,8 +14,9 @@ import triton
 from test_partition_text import SPLIT, TEXT
 from triton.experimental.gluon import language as gl
 
-from gluonize.decide.layouts.names import Variant
 from gluonize.gluon.function import parsed
+from gluonize.gluon.layout_names import Variant
+from gluonize.gluon.references import References
 from gluonize.loops.specialized.partitions import take_apart
 from gluonize.loops.specialized.split import CannotSplit
 from gluonize.product.cli.doctor import other_parameters
@@ -95,18 +96,18 @@ def test_a_partition_does_not_make_again_what_a_renamed_function_gives():
 
 
 def test_a_definition_by_a_renamed_function_is_not_dropped():
-    hole = "__variant_1_full_of_p__end__"
-    holes = {hole: Variant("p", Blocked((1,), (64,), (4,), (0,)), "full")}
+    trees = References()
+    variant = trees.identifier(Variant("p", Blocked((1,), (64,), (4,), (0,)), "full"))
     for call, kept in (("gl.exp2(a)", False), ("gl.relay_out(a)", True)):
-        function = parsed(f"def f(a):\n    p = a + 1\n    {hole} = {call}\n    use(p)")
-        assert (call in without_dead_variants(function, holes).text) == kept
+        function = trees.function(f"def f(a):\n    p = a + 1\n    {variant} = {call}\n    use(p)")
+        assert (call in without_dead_variants(function).text) == kept
 
 
 # Gluon's names stand in the table, and in text that is written -------------------------------------------------------
 
 # What has a Gluon-like name and is something else.
 ELSEWHERE = {
-    "translator/decide/layouts/names.py": "what layouts of products are called in outputs",
+    "translator/gluon/layout_names.py": "what layouts of products are called in outputs",
     "translator/write/products/dots.py": "what layouts of products are called in outputs",
     "translator/write/products/scaled_dots.py": "what layouts of products are called in outputs",
     "translator/search/candidates.py": "kinds of matrix instructions, of rules/architecture.py",

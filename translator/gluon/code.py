@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gluonize.diagnostics import InternalError
-from gluonize.gluon.nodes import NONE, Assign, Code, Line, Node
+from gluonize.gluon.nodes import NONE, Assign, Code, Line, Name, Node
 
 MARK = "@"  # a node in the outline of code: no space, and no comment
 
@@ -57,9 +57,9 @@ def as_lines(codes: Iterable[Any]) -> tuple[Line, ...]:
     return tuple(line(code) for code in codes)
 
 
-def assignment(target: str, value: Any, reads: frozenset[str] = NONE) -> Assign:
+def assignment(target: str, value: Any, reads: frozenset[Name] = NONE) -> Assign:
     """`target = value`."""
-    return Assign(target, code_of(f"{target} = ", value), target, reads)
+    return Assign(target, code_of(target, " = ", value), target, reads)
 
 
 def text_of(code: Code) -> str:

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar, Union
 
+from gluonize.diagnostics import InternalError
+
 
 @dataclass(frozen=True)
 class Node:
@@ -24,7 +26,20 @@ class Node:
 
 
 Code = tuple[Union[str, Node], ...]
-NONE: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Unnamed(Node):
+    """A name that is given when the whole function is known. of: what has it: a layout, a variable in a layout, a version of a helper."""
+
+    of: Any
+
+    def __str__(self) -> str:
+        raise InternalError(f"a name that is not given yet is taken for text: {self!r}")
+
+
+Name = Union[str, Unnamed]
+NONE: frozenset[Name] = frozenset()
 
 
 # Numbers -------------------------------------------------------------------------------------------------------------
@@ -87,7 +102,7 @@ class Slot(Node):
 class Named(Node):
     """A variable that is a place in LDS: a tile's slot, or a buffer."""
 
-    name: str
+    name: Name
 
 
 @dataclass(frozen=True)
@@ -113,16 +128,16 @@ Place = Union[Slot, Named, Permuted, Part]
 
 @dataclass(frozen=True)
 class Read(Node):
-    """What lies at a place, in registers. relaxed: the module whose reads do not wait for copies; else empty."""
+    """What lies at a place, in registers. layout: how that is spelled; relaxed: the module whose reads do not wait for copies; else empty."""
 
     place: Place
-    layout: str
+    layout: Code
     relaxed: str = ""
 
 
 @dataclass(frozen=True)
 class Variable(Node):
-    name: str
+    name: Name
 
 
 @dataclass(frozen=True)
@@ -138,11 +153,12 @@ class Operand(Node):
 
     code: Code
     stem: str
-    reads: frozenset[str] = NONE
+    reads: frozenset[Name] = NONE
 
     @property
     def is_variable(self) -> bool:
-        return len(self.code) == 1 and isinstance(self.code[0], str) and self.code[0].isidentifier()
+        only = self.code[0] if len(self.code) == 1 else None
+        return isinstance(only, Unnamed) or isinstance(only, str) and only.isidentifier()
 
 
 @dataclass(frozen=True)
@@ -150,7 +166,7 @@ class Product(Node):
     """A matrix instruction; its operands are nodes in the call. reads: what it reads beside those."""
 
     code: Code
-    reads: frozenset[str] = NONE
+    reads: frozenset[Name] = NONE
 
 
 # Statements, without indentation -------------------------------------------------------------------------------------
@@ -175,19 +191,24 @@ class Assign(Node):
     reads: what it reads beside the nodes in it.
     """
 
-    target: str
+    target: Name
     code: Code
     name: str = ""
-    reads: frozenset[str] = NONE
+    reads: frozenset[Name] = NONE
 
     @property
     def value(self) -> Code | None:
         """The right side of a plain assignment; None where the statement is written in another way."""
-        head, first = f"{self.target} = ", self.code[0]
+        head, own = " = ", self.code
+        if isinstance(self.target, Unnamed):
+            own = own[1:] if own[0] == self.target else ("",)
+        else:
+            head = f"{self.target} = "
+        first = own[0] if own else ""
         if not isinstance(first, str) or not first.startswith(head):
             return None
         rest = first.removeprefix(head)
-        return (rest, *self.code[1:]) if rest else self.code[1:]
+        return (rest, *own[1:]) if rest else own[1:]
 
 
 @dataclass(frozen=True)
@@ -195,8 +216,8 @@ class Authored(Node):
     """Statements of the author's as rewritten. verbatim: with their indentation, as some of their lines begin left of the block."""
 
     code: Code
-    reads: frozenset[str] = NONE
-    binds: frozenset[str] = NONE
+    reads: frozenset[Name] = NONE
+    binds: frozenset[Name] = NONE
     verbatim: bool = False
 
 
@@ -327,19 +348,19 @@ def walk(node: Any) -> Iterator[Node]:
             yield from walk(item)
 
 
-def reads(node: Any) -> frozenset[str]:
+def reads(node: Any) -> frozenset[Name]:
     """The variables that are read anywhere in `node`; element types of variables are not read."""
     found = {n.name for n in walk(node) if isinstance(n, (Named, Variable))}
     return frozenset(found.union(*(getattr(n, "reads", NONE) for n in walk(node))))
 
 
-def binds(node: Any) -> frozenset[str]:
+def binds(node: Any) -> frozenset[Name]:
     """The variables that are bound anywhere in `node`."""
     found = {name for n in walk(node) if isinstance(n, Assign) for name in (n.target, n.name) if name}
     return frozenset(found.union(*(n.binds for n in walk(node) if isinstance(n, Authored))))
 
 
-def beside(names: frozenset[str], code: Code) -> frozenset[str]:
+def beside(names: frozenset[Name], code: Code) -> frozenset[Name]:
     """Those of the variables which an expression reads that are not places in LDS which nodes in it read."""
     return names - {n.name for n in walk(code) if isinstance(n, Named)}
 

@@ -6,26 +6,25 @@ import ast
 from collections.abc import Iterable
 
 from gluonize.gluon import nodes
-from gluonize.gluon.code import code_of, outline, replaced
-from gluonize.gluon.nodes import Code, Node
+from gluonize.gluon.code import begins, code_of, joined, lines_of, outline, replaced, without_prefix
+from gluonize.gluon.nodes import Code, Node, Unnamed
 from gluonize.gluon.written import OPERATORS, Written, name
 from gluonize.read.files.string_lines import inside_strings
 
 STEP = "    "
 
 
-def printed(code: Code | Node) -> str:
-    """The text of code or of a node; what a statement in the middle of code has more lines is indented as it is."""
-    (text,) = opened(code_of(code), ())
-    assert isinstance(text, str)
-    return text
+def printed(code: Code | Node) -> Code:
+    """The text of code or of a node, in which names that are not given yet stand as they are; what a statement in the middle of code
+    has more lines is indented as it is."""
+    return opened(code_of(code), ())
 
 
 def opened(code: Code, kept: tuple[type[Node], ...]) -> Code:
-    """Code with the spelling of its nodes in their place, but for those of some kinds."""
+    """Code with the spelling of its nodes in their place, but for those of some kinds, and for names that are not given yet."""
     out: Code = ("",)
     for part in code:
-        if isinstance(part, str) or isinstance(part, kept):
+        if isinstance(part, (str, Unnamed, *kept)):
             out = code_of(out, part)
             continue
         inner = opened(spelled(part), kept)
@@ -49,6 +48,8 @@ def spelled(node: Node) -> Code:
         return code_of(node.name)
     if isinstance(node, nodes.ElementType):
         return code_of(name(node.name), ".dtype")
+    if isinstance(node, Unnamed):
+        return (node,)
     if isinstance(node, nodes.Choose):
         return code_of(f"{node.target} = ", node.number)
     if isinstance(node, nodes.Wait):
@@ -58,7 +59,7 @@ def spelled(node: Node) -> Code:
     if isinstance(node, (nodes.Binary, nodes.Least, nodes.Previous)):
         return _number(node)
     if isinstance(node, (nodes.Stage, nodes.Repeat, nodes.When)):
-        return ("\n".join(lines([node], "")),)
+        return joined("\n", lines([node], ""))
     return _in_lds(node)
 
 
@@ -101,22 +102,22 @@ def _in_lds(node: Node) -> Code:
     return code_of(node.place, ".load(", node.layout, ")")
 
 
-def lines(statements: Iterable[Node], indent: str, deeper: str = "") -> list[str]:
+def lines(statements: Iterable[Node], indent: str, deeper: str = "") -> list[Code]:
     """The lines of statements behind `indent`; empty lines stay empty. deeper: what of it is not that of the author."""
-    out: list[str] = []
+    out: list[Code] = []
     for s in statements:
         if isinstance(s, (nodes.Stage, nodes.Repeat, nodes.When)):
-            out += [indent + _head(s), *lines(s.body, indent + STEP, deeper + STEP)]
+            out += [code_of(indent, _head(s)), *lines(s.body, indent + STEP, deeper + STEP)]
+            continue
+        text = printed(s)
+        if isinstance(s, nodes.Authored) and s.verbatim:
+            kept = inside_strings(outline(text)) if deeper else ()
+            out += [
+                line if line == ("",) or number in kept else inserted(line, indent.removesuffix(deeper), deeper)
+                for number, line in enumerate(lines_of(text), 1)
+            ]
         else:
-            own = printed(s).split("\n")
-            if isinstance(s, nodes.Authored) and s.verbatim:
-                kept = inside_strings("\n".join(own)) if deeper else ()
-                out += [
-                    line if not line or number in kept else inserted(line, indent.removesuffix(deeper), deeper)
-                    for number, line in enumerate(own, 1)
-                ]
-            else:
-                out += [line and indent + line for line in own]
+            out += [line if line == ("",) else code_of(indent, line) for line in lines_of(text)]
     return out
 
 
@@ -127,19 +128,21 @@ def origins(statements: Iterable[Node]) -> list[int]:
         if isinstance(s, (nodes.Stage, nodes.Repeat, nodes.When)):
             out += [0, *origins(s.body)]
         else:
-            count = printed(s).count("\n") + 1
+            count = outline(printed(s)).count("\n") + 1
             out += s.lines if len(s.lines) == count else (s.lines[:1] or (0,)) * count
     return out
 
 
-def inserted(line: str, indent: str, deeper: str) -> str:
+def inserted(line: Code, indent: str, deeper: str) -> Code:
     """A line with `deeper` behind its part of `indent`, which may be of tabs; in front of one that begins left of that."""
-    return indent + deeper + line.removeprefix(indent) if line.startswith(indent) else deeper + line
+    if begins(line, indent):
+        return code_of(indent, deeper, without_prefix(line, indent))
+    return code_of(deeper, line)
 
 
-def _head(block: Node) -> str:
+def _head(block: Node) -> Code:
     if isinstance(block, nodes.Stage):
-        return f'with gl.amd.warp_pipeline_stage("{block.kind}", priority={block.priority}):'
+        return (f'with gl.amd.warp_pipeline_stage("{block.kind}", priority={block.priority}):',)
     if isinstance(block, nodes.Repeat):
-        return f"for {block.name} in gl.static_range({printed(block.count)}):"
-    return f"if {printed(block.tile)} < {printed(block.count)}:"
+        return code_of(f"for {block.name} in gl.static_range(", printed(block.count), "):")
+    return code_of("if ", printed(block.tile), " < ", printed(block.count), ":")

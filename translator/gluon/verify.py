@@ -21,6 +21,7 @@ from gluonize.gluon.nodes import (
     Fill,
     Least,
     Load,
+    Name,
     Named,
     Node,
     Number,
@@ -63,10 +64,18 @@ def moved(before: tuple[Node, ...], after: Pipelined) -> list[str]:
     slots = {s.target for s in _flat(before) if isinstance(s, Assign) and _named_slot(s) is not None} - reads(
         after.body
     )
-    wrong = [name for name in sorted(once | made) if now.get(name, 0) != 1 and not (name in slots and name not in now)]
-    found = [f"`{name}` is made {now.get(name, 0)} times" for name in wrong]
-    late = sorted(((once - early) | made) & used_early - carried)
-    return found + [f"`{name}` is used before it is made" for name in late]
+    wrong = [
+        name
+        for name in sorted(once | made, key=repr)
+        if now.get(name, 0) != 1 and not (name in slots and name not in now)
+    ]
+    found = [f"{_shown(name)} is made {now.get(name, 0)} times" for name in wrong]
+    late = sorted(((once - early) | made) & used_early - carried, key=repr)
+    return found + [f"{_shown(name)} is used before it is made" for name in late]
+
+
+def _shown(name: Name) -> str:
+    return f"`{name}`" if isinstance(name, str) else repr(name)
 
 
 def _named_slot(s: Assign) -> Slot | None:

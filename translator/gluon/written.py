@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from gluonize.gluon.code import code_of, text_of
 from gluonize.gluon.names import spelled_apart
-from gluonize.gluon.nodes import Code
+from gluonize.gluon.nodes import Code, Name, Unnamed
 
 _ATOMS = (ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.ListComp)
 _LOOSE = (
@@ -93,7 +93,7 @@ class Written:
 
     def __eq__(self, other: object) -> bool:
         """Whether both are spelled the same."""
-        if isinstance(other, str):
+        if isinstance(other, (str, Unnamed)):
             return self.code == (other,)
         return isinstance(other, Written) and self.code == other.code
 
@@ -103,6 +103,11 @@ class Written:
     @property
     def is_name(self) -> bool:
         return self.form is ast.Name and not self.grouped
+
+    @property
+    def as_name(self) -> Name:
+        """Of an expression that is a name."""
+        return self.code[0] if isinstance(self.code[0], Unnamed) else self.text
 
     @property
     def is_operand(self) -> bool:
@@ -167,7 +172,7 @@ def converted(tensor: Written, layout: Part) -> Moved:
 class Assigned:
     """`target = value`, or `target += value` with a sign."""
 
-    target: Part
+    target: Name
     value: Written
     sign: str = ""
 
@@ -176,8 +181,10 @@ class Assigned:
         return code_of(self.target, f" {self.sign}= ", closed(self.value))
 
 
-def name(text: Part) -> Written:
+def name(text: Part | Name) -> Written:
     """A variable, or what stands for one already."""
+    if isinstance(text, Unnamed):
+        return Written((text,), ast.Name)
     return text if isinstance(text, Written) else Written(spelled_apart(text), ast.Name)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from gluonize.decide.layouts.names import LayoutNames
 from gluonize.facts import callees
 from gluonize.facts.products import products
 from gluonize.gluon.code import code_of, replaced
+from gluonize.gluon.layout_names import LayoutNames
 from gluonize.gluon.names import spelled_apart
 from gluonize.gluon.nodes import Code, Commit, Fill, Load, Node, Slot, Store
 from gluonize.gluon.written import Does, Written, binary, call, keyword, listed, name, operand, tuple_of
@@ -85,7 +85,7 @@ class Producer:
             exists = None if ring.load.covered else condition
             if ring.load.stored:
                 tile = descriptors.tile_fetch(writing, owner, given["offsets"], staged.source, exists)
-                return code_of(f"{ring.next} = ", tile)
+                return code_of(ring.next, " = ", tile)
             copy_width.rest_on_multiples(facts, writing.record, ring.load.call)
             copies = tile_copies(facts, writing.record)
             return descriptors.tile_fetch(writing, owner, given["offsets"], staged.source, exists, target, copies).code
@@ -118,9 +118,8 @@ class Producer:
         function = f"{writing.record.amd(facts.kernel.buffer_module)}.buffer_load" if use_buffer else "gl.load"
         loaded = call(function, *arguments, does=Does.NOTHING if use_buffer else Does.READS)
         if ring.held and not loop.only_holds:
-            waiting = f"{ring.next}[1:]" if slot == loop.free else ring.next
-            return code_of(f"{ring.next} = {waiting} + ", tuple_of(loaded))
-        return code_of(f"{ring.next} = ", loaded)
+            return code_of(ring.next, " = ", ring.next, "[1:] + " if slot == loop.free else " + ", tuple_of(loaded))
+        return code_of(ring.next, " = ", loaded)
 
     def wants(self, ring: Ring) -> Wants:
         """In which layouts the fetch of a tile wants the parts of its address and its masks; offsets of descriptors are scalars."""

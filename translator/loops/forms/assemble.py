@@ -13,6 +13,7 @@ from gluonize.facts.syntax import target_of
 from gluonize.facts.variables.definitions import definition_node
 from gluonize.gluon.function import GluonFunction
 from gluonize.gluon.long_lines import with_long_lines_wrapped
+from gluonize.gluon.references import bound, named, references
 from gluonize.gluon.walk import inside, mapped
 from gluonize.loops.forms.prologue import HEADS
 from gluonize.loops.loop.loop import PipelinedLoop
@@ -24,12 +25,12 @@ from gluonize.write.function.layout_constants import with_constants
 from gluonize.write.function.rule_layouts import RuleLayouts
 from gluonize.write.function.written import WrittenFunction
 from gluonize.write.state.emitted import EmittedFunction, EmittedKernel, FewestBuffers, LaidOut
-from gluonize.write.state.unit import Record, Synthesized, Unit, helper_hole
+from gluonize.write.state.unit import Record, Synthesized, Unit, Version
 from gluonize.write.state.writing import StateOf
 
 
 def assemble(unit: Unit, kernel: WrittenFunction) -> EmittedKernel:
-    """Resolve placeholders in the kernel and in every helper version it reaches."""
+    """Name the layouts and helpers of the kernel and of every version of a helper that it reaches."""
     record = Record()
     _merge(record, kernel.record)
     record.reads = kernel.record.reads  # parameters of helpers are others
@@ -47,7 +48,7 @@ def assemble(unit: Unit, kernel: WrittenFunction) -> EmittedKernel:
     reach(kernel.function)
     taken = {kernel.facts.frame.fn.__name__, *record.globals_needed, *kernel.function.bound}
     taken = taken.union(*(unit.helper_versions[index].function.bound for index in reached))
-    names: dict[str, str] = {}  # by placeholder
+    names: dict[Version, str] = {}
     helpers: list[EmittedFunction] = []
     by_text: dict[tuple[Any, str], str] = {}
 
@@ -62,7 +63,7 @@ def assemble(unit: Unit, kernel: WrittenFunction) -> EmittedKernel:
             by_text[fn, final.text] = name
             helpers += partitions
             helpers.append(EmittedFunction(final.called(name), fn, bool(fn.noinline)))
-        names[helper_hole(index)] = by_text[fn, final.text]
+        names[Version(index)] = by_text[fn, final.text]
     laid_out = laid_out_function(kernel, names)
     function, partitions = split_loops(kernel, _with_layouts(kernel, laid_out, record))
     helpers += partitions
@@ -174,14 +175,15 @@ def _merge(into: Record, other: Record) -> None:
         into.explain(text)
 
 
-def laid_out_function(written: WrittenFunction, helpers: Mapping[str, str]) -> LaidOut:
-    """The function with placeholders resolved, its layout constants, and what is asserted of the depths of its rings.
+def laid_out_function(written: WrittenFunction, helpers: Mapping[Version, str]) -> LaidOut:
+    """The function with all its names, its layout constants, and what is asserted of the depths of its rings.
 
-    helpers: the names of the helpers that it calls, by placeholder.
+    helpers: the names of the helpers that it calls.
     """
-    function = written.function.exchanging(helpers)
-    names, constants = written.names.named(function.variables, written.taken, function.bound)
-    function = with_long_lines_wrapped(function.exchanging(names), written.facts.source.text)
+    function = named(written.function, helpers)
+    body = function.node.body
+    names, constants = written.names.named(references(body), written.taken, bound(body))
+    function = with_long_lines_wrapped(named(function, names), written.facts.source.text)
     function = function.with_node(_said_once(function.node))
     depths: list[FewestBuffers] = []
     loops = written.loops.pipelined.values()

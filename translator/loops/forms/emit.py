@@ -10,11 +10,11 @@ from __future__ import annotations
 import ast
 
 from gluonize.decide.choices.chosen import Choices
-from gluonize.decide.layouts.names import LayoutNames
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.loops.loop_range import is_index
 from gluonize.facts.syntax import target_of
 from gluonize.gluon.code import as_lines, code_of, ended, joined, line, replaced
+from gluonize.gluon.layout_names import LayoutNames
 from gluonize.gluon.nodes import ONE, Assign, Barrier, Binary, Choose, Code, Current, Node, Number, Previous
 from gluonize.gluon.printer import lines, written
 from gluonize.gluon.written import Assigned, binary, call, name, operand
@@ -76,7 +76,7 @@ def emit_statement(site: LoopSite, loop: PipelinedLoop, s: ast.stmt) -> None:
         return
     _consumer_statement(site, s)
     permuted = loop.round.permuted.items()
-    site.edits.insert_behind(s, [code_of(f"{own} = ", read) for own, (load, read) in permuted if load is s])
+    site.edits.insert_behind(s, [code_of(own, " = ", read) for own, (load, read) in permuted if load is s])
     before, after = fetched_at(site.decided.choices, loop, s)
     start, end = site.facts.source.span(s)
     if before:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from gluonize.facts.function import FunctionFacts
-from gluonize.gluon.code import as_lines, line
+from gluonize.gluon.code import as_lines, code_of, line
 from gluonize.gluon.nodes import Node, Number, Repeat
 from gluonize.gluon.written import name
 from gluonize.loops.copies import mover, multicast
@@ -53,7 +53,7 @@ def prologue(site: LoopSite, producer: Producer) -> tuple[Node, ...]:
     for ring in loop.rings:
         tile = ring.load.tile
         if ring.held:
-            lines += [] if loop.only_holds else [f"{ring.next} = ()"]
+            lines += [] if loop.only_holds else [code_of(ring.next, " = ()")]
         else:
             lines += mover.before(site, loop, ring) if tile is not None else [producer.allocate(ring)]
     lines += [line for _, ahead in loop.doubled for line in start_lines(site, ahead)]

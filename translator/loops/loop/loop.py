@@ -226,7 +226,7 @@ class Read:
         """The tile in `layout`; `tile`: where it lies, by default its slot."""
         relaxed = self.loop.copies and not self.ring.load.stored and site.facts.kernel.target.relaxed_lds_reads
         return site.expression(
-            tree.Read(tile or self.slot(), site.names.spell(layout), async_module(site.record) if relaxed else "")
+            tree.Read(tile or self.slot(), site.names.spell(layout).code, async_module(site.record) if relaxed else "")
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.refusals import refuse
-from gluonize.gluon.code import Lined, line
+from gluonize.gluon.code import Lined, code_of, joined, line
 from gluonize.gluon.nodes import Node, Pipelined, Repeat, Store
 from gluonize.gluon.printer import lines, origins
 from gluonize.loops.loop import counts
@@ -32,9 +32,9 @@ def finish_loop(site: LoopSite, loop: PipelinedLoop) -> None:
         check_apart(site.facts, steps)
     body = passed(loop, steps, functools.partial(site.loop_names.fresh, loop=s))
     loop.round.tree = tree_of(loop, body, counts.tiles(site.emit, loop).text if loop.written_out else "")
-    text = "\n".join([*lines(body, source.indent(s.body[0])), *lines(loop.round.after, source.indent(s))])
-    text = text + "\n" if end > source.line_end(s) else text
-    made = Lined((text,), (*origins(body), *origins(loop.round.after), 0))
+    code = joined("\n", [*lines(body, source.indent(s.body[0])), *lines(loop.round.after, source.indent(s))])
+    code = code_of(code, "\n") if end > source.line_end(s) else code
+    made = Lined(code, (*origins(body), *origins(loop.round.after), 0))
     site.edits.append((top, end, made))
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from gluonize.gluon.code import line
+from gluonize.gluon.code import code_of, line
 from gluonize.gluon.nodes import (
     ONE,
     Assign,
@@ -72,7 +72,7 @@ def prefetched(
         if value is None or not _of_slot(value, slot):
             others.append(s)
         elif any(isinstance(n, Read) for n in walk(value)):
-            ahead.append(replace(read, code=(f"{read.target} = ", *value)))
+            ahead.append(replace(read, code=code_of(read.target, " = ", value)))
         elif len(value) == 1:
             tiles |= dict.fromkeys((read.target, read.name), value[0])
         else:

@@ -21,23 +21,23 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gluonize.decide.layouts.names import LayoutNames
 from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.products import products, scaled as scaled_products
 from gluonize.facts.products.scaled import ScaledProduct
 from gluonize.facts.variables.definitions import assigned_fact
 from gluonize.facts.webs import Web
-from gluonize.gluon.code import assignment
-from gluonize.gluon.nodes import NONE, Code, Named, Part, Product, walk
+from gluonize.gluon.code import assignment, code_of
+from gluonize.gluon.layout_names import LayoutNames
+from gluonize.gluon.nodes import NONE, Code, Name, Named, Part, Product, walk
 from gluonize.gluon.written import Written, literal, name as variable
 from gluonize.loops.passes.stages import StagePlan, Statements
 from gluonize.loops.plan.plan import PipelinePlan
 from gluonize.trace.model.layouts import Layout, Mfma, Wmma
 from gluonize.trace.model.shared_layouts import Padded, Swizzled
 from gluonize.write.products import dots, packed_scales, scaled_dots
-from gluonize.write.state.relations import Wants
 from gluonize.write.state.edits import Made
+from gluonize.write.state.relations import Wants
 from gluonize.write.state.site import Site
 from gluonize.write.state.writing import StateOf
 
@@ -218,11 +218,11 @@ def accumulate(site: Site, sliced: SlicedDot) -> list[Code]:
         for j, name in enumerate(row):
             a, b = parts.of(0, i), parts.of(1, j)
             value = parts.product(a, b, variable(name))
-            lines.append(_assigned(site, name, value, frozenset({name, *(x.text for x in (*a, *b) if x.is_name)})))
+            lines.append(_assigned(site, name, value, frozenset({name, *(x.as_name for x in (*a, *b) if x.is_name)})))
     return lines
 
 
-def _assigned(site: Site, name: str, value: Written, reads: frozenset[str]) -> Code:
+def _assigned(site: Site, name: str, value: Written, reads: frozenset[Name]) -> Code:
     return site.statement(assignment(name, value, reads))
 
 
@@ -336,7 +336,7 @@ def join(
     name = sliced.web.name
     lines: list[Made] = [
         "# The slices are registers of one accumulator: nothing moves.",
-        f"{name} = gl.convert_layout({whole}, {layout}, assert_trivial=True)",
+        code_of(f"{name} = gl.convert_layout({whole}, ", layout, ", assert_trivial=True)"),
     ]
     return lines + conversions_after(sliced.statement, ast.Name(id=name))
 

@@ -18,6 +18,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gluonize.gluon.code import text_of
 from gluonize.gluon.nodes import ElementType, Node, Permuted, Read, Stage, binds, mapped, reads, walk
 from gluonize.gluon.printer import printed
 from gluonize.loops.loop.loop import PipelinedLoop
@@ -144,7 +145,7 @@ def late_read(contents: list[list[Statements]], stages: tuple[StagePlan, ...]) -
                 place = node.place
                 while isinstance(place, Permuted):
                     place = place.place
-                return printed(place)
+                return text_of(printed(place))
     return ""
 
 

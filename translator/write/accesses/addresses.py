@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gluonize.decide.layouts.names import LayoutNames
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.syntax import index_parts, is_new_axis
 from gluonize.facts.webs import Web
+from gluonize.gluon.layout_names import LayoutNames
+from gluonize.gluon.nodes import Name
 from gluonize.trace.front.trace import ConstFact, TensorFact
 from gluonize.trace.model.layouts import Layout
 from gluonize.write.state.fresh_names import FreshNames
@@ -169,7 +170,7 @@ def scalar_name(fresh: FreshNames, web: Web) -> str:
     return _name_for(fresh, web, f"{_stem(web.name)}_offs")
 
 
-def names_of(fresh: FreshNames, names: LayoutNames, state: WebState, layout: Layout) -> tuple[str, str]:
+def names_of(fresh: FreshNames, names: LayoutNames, state: WebState, layout: Layout) -> tuple[str, Name]:
     """(base expression, offsets variable) of a split pointer variable."""
     offsets = scalar_name(fresh, state.web)
     base = state.split.base or base_variable(fresh, state.web)

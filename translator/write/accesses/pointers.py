@@ -15,9 +15,9 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from gluonize.decide.layouts.names import LayoutNames
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.numbers.signs import Signs
+from gluonize.gluon.layout_names import LayoutNames
 from gluonize.gluon.written import Written, addend, binary, indexed, method, name, operand, total
 from gluonize.trace.model.layouts import Layout
 from gluonize.write.accesses.addresses import (

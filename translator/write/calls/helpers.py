@@ -16,6 +16,7 @@ from gluonize.facts.function import FunctionFacts, GivenPointers
 from gluonize.facts.reading import MAX_CALL_DEPTH
 from gluonize.facts.refusals import refuse
 from gluonize.facts.syntax import arguments_of
+from gluonize.gluon.nodes import Unnamed
 from gluonize.gluon.written import Written, call, keyword
 from gluonize.gluon.written import name as variable
 from gluonize.gluon.written import operand
@@ -24,7 +25,7 @@ from gluonize.trace.model.layouts import Layout
 from gluonize.write.accesses.addresses import is_bare_parameter, is_pointer, root_parameter
 from gluonize.write.state import call_text
 from gluonize.write.state.relations import Wants
-from gluonize.write.state.unit import Unit, helper_hole
+from gluonize.write.state.unit import Unit, Version
 from gluonize.write.state.writing import HomeOf, Writing
 
 
@@ -157,7 +158,7 @@ def emit_helper_call(writing: Writing, helpers: Helpers, node: ast.Call, callee,
         return call_text.generic(writing, node, {})
     index, wants, returns = _version(helpers, node, callee, _demanded(want))
     writing.record.helpers.append(index)
-    name = variable(helper_hole(index))
+    name = variable(Unnamed(Version(index)))
     children = writing.texts(_argument_wants(helpers, node, callee, wants))
     if callee.owner is not None:
         owner = children.get(callee.owner) or writing.emit(callee.owner)

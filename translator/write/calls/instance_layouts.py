@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import libcst as cst
 
-from gluonize.decide.layouts.names import Asked, LayoutNames
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.variables.siblings import varies
 from gluonize.gluon.code import code_of
 from gluonize.gluon.function import GluonFunction, Statement, code, constant
+from gluonize.gluon.layout_names import Asked, LayoutNames, Variant
+from gluonize.gluon.references import Reference, References, references
 from gluonize.gluon.walk import walk
 from gluonize.gluon.written import Part, Written, attribute, call
 from gluonize.trace.model.layouts import Blocked, DotOperand, Layout, Linear
@@ -41,13 +43,14 @@ def offer(writing: Writing, node: ast.expr, layout: Layout, tensor: Written, sha
 def insert(site: Site, states: Mapping[int, WebState], agreed: set[Layout]) -> None:
     """Define the layouts where they are offered; `chosen` keeps the definitions that serve. agreed: those that callers know."""
     variables = list(_variables(site.facts, states))
-    fixed = agreed | {layout.parent.root for layout in site.names.order if isinstance(layout, DotOperand)}
+    fixed = agreed | {layout.parent.root for layout in site.names.spelled if isinstance(layout, DotOperand)}
     for (layout, statement), text in site.record.instance_layouts.items():
         if layout not in fixed:
             site.edits.insert_before(statement, code_of(site.names.spell(layout), ": gl.constexpr = ", text))
     for layout, statement, name in variables:
         if layout not in fixed:
-            site.edits.insert_behind(statement, [f"{site.names.spell(layout)}: gl.constexpr = {name}.type.layout"])
+            line = code_of(site.names.spell(layout), f": gl.constexpr = {name}.type.layout")
+            site.edits.insert_behind(statement, [line])
 
 
 def _variables(facts: FunctionFacts, states: Mapping[int, WebState]) -> Iterator[tuple[Layout, ast.stmt, str]]:
@@ -72,32 +75,37 @@ def agreed(argument_homes: Mapping[str, Any], wants: Any, states: Mapping[int, W
     return {layout.root for layout in flatten(tuple(own)) if layout is not None}
 
 
-def chosen(names: LayoutNames, function: GluonFunction) -> GluonFunction:
+def chosen(trees: References, names: LayoutNames, function: GluonFunction) -> GluonFunction:
     """A function with one definition for each layout that a tensor is asked for, if that is before all its uses."""
     blocks = [node.body for node in walk(function.node) if isinstance(node, cst.IndentedBlock)]
-    places: dict[str, list[tuple[Sequence[Statement], int]]] = {}
+    places: dict[Layout, list[tuple[Sequence[Statement], int]]] = {}
     for block in blocks:
         for i, s in enumerate(block):
-            if (found := constant(s)) is not None and found.target.value in names.holes:
-                places.setdefault(found.target.value, []).append((block, i))
-    instead: dict[Layout, Layout] = {}
+            if (found := constant(s)) is not None and isinstance(found.target, Reference):
+                places.setdefault(found.target.of, []).append((block, i))
+    instead: dict[Any, Any] = {}
     gone: list[Statement] = []
-    for name, own in places.items():
-        kept = _serving(function, name, own)
+    for layout, own in places.items():
+        kept = _serving(function, layout, own)
         if kept is not None:
-            layout = names.holes[name]
             instead[layout] = Asked(code(constant(kept).value), layout.rank)
+            names.know(instead[layout], layout, names)
         gone += [block[i] for block, i in own if block[i] is not kept]
     if not places:
         return function
     left = function.without(gone)
-    return left.exchanging(names.moved_to(names, left.variables, instead))
+    for one in references(left.node.body):
+        if isinstance(one, Variant) and one.root in instead:
+            instead[one] = replace(one, root=instead[one.root])
+    return trees.exchanged(left, instead)
 
 
-def _serving(function: GluonFunction, name: str, places: list[tuple[Sequence[Statement], int]]) -> Statement | None:
+def _serving(
+    function: GluonFunction, layout: Layout, places: list[tuple[Sequence[Statement], int]]
+) -> Statement | None:
     """The definition that stands before all uses: of a variable rather than of an expression, then the first one."""
     own = [constant(block[i]).target for block, i in places]
-    uses = {n for n in walk(function.node) if isinstance(n, cst.Name) and n.value == name}.difference(own)
+    uses = {n for n in walk(function.node) if isinstance(n, Reference) and n.of == layout}.difference(own)
     serving = []
     for block, i in places:
         if uses and uses <= {n for s in block[i + 1 :] for n in walk(s)}:

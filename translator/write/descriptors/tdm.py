@@ -11,12 +11,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from gluonize.decide.layouts.names import LayoutNames
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.made_descriptors import Origin
 from gluonize.facts.numbers.signs import obligations_of, sign_of
 from gluonize.facts.syntax import unparsed
 from gluonize.facts.webs import Web
+from gluonize.gluon.code import code_of
+from gluonize.gluon.layout_names import LayoutNames
+from gluonize.gluon.nodes import Code
 from gluonize.gluon.written import Part, Written, call, keyword, listed, method
 from gluonize.trace.front.trace import ConstFact, TensorFact
 from gluonize.trace.model.layouts import Layout, SharedLayout
@@ -172,15 +174,13 @@ def make_text(
 
 def argument_text(
     facts: FunctionFacts, names: LayoutNames, record: Record, argument: ast.arg, shape: tuple[int, ...], name: str
-) -> str:
+) -> Code:
     """The descriptor for the tuple (base, shape, strides) that an argument of the kernel holds."""
     layout = layout_of(Origin(facts, argument), shape)
     names.suggest(layout, f"{name}_shared", 1, argument.lineno)
     base, sizes, strides = (f"{argument.arg}[{i}]" for i in range(3))
-    return (
-        f"{argument.arg} = {module(record)}.make_tensor_descriptor({base}, {sizes}, {strides}, "
-        f"block_shape={list(shape)}, layout={names.spell(layout)})"
-    )
+    made = f"{argument.arg} = {module(record)}.make_tensor_descriptor({base}, {sizes}, {strides}, "
+    return code_of(made, f"block_shape={list(shape)}, layout=", names.spell(layout), ")")
 
 
 def bounds_text(facts: FunctionFacts, emit: Emit, node: ast.expr) -> Written:

@@ -12,7 +12,7 @@ from gluonize.facts.variables.definitions import assigned_fact, keeps
 from gluonize.facts.webs import Web
 from gluonize.gluon import written
 from gluonize.gluon.code import assignment, code_of, indented, joined, lines_of, without_indent
-from gluonize.gluon.nodes import NONE, Assign, Authored, Code, Product, beside, walk
+from gluonize.gluon.nodes import NONE, Assign, Authored, Code, Name, Product, beside, walk
 from gluonize.gluon.written import Assigned, Operation, Written
 from gluonize.trace.front.trace import TensorFact, TupleFact
 from gluonize.trace.model.layouts import Layout
@@ -26,7 +26,7 @@ from gluonize.write.state.edits import Edits
 from gluonize.write.state.variables import WebState
 
 
-def promoted(variable: str, value: Written) -> Assigned:
+def promoted(variable: Name, value: Written) -> Assigned:
     """`x += t` for `x = x + t`, where both are the same variable."""
     if isinstance(value, Operation) and value.left == variable and value.sign in ("+", "-"):
         return Assigned(variable, value.right, value.sign)
@@ -64,7 +64,7 @@ class Assignments(Expressions):
         self.edits.replace(s.value, self.emit(s.value, wants))
         self.edits.insert_behind(s, [line for name in flat_targets(target) for line in self.conversions_after(s, name)])
 
-    def scalar_variants(self, name: str, web: Web) -> list[str]:
+    def scalar_variants(self, name: str, web: Web) -> list[Code]:
         """A scalar given to a variable that is a tensor on another branch: it stands for each of the tensor's layouts."""
         state = self.states.get(web.index)
         if state is None or state.split is not None:
@@ -72,7 +72,7 @@ class Assignments(Expressions):
         names = [self.names.variant(name, layout) for layout in state.converted]
         if state.cheap:
             names += [self.variant_name(state, layout) for layout in state.variants]
-        return [f"{other} = {name}" for other in names if other != name]
+        return [code_of(other, f" = {name}") for other in names if other != name]
 
     def conversions_after(self, s: ast.stmt, target: ast.AST) -> list[Code]:
         if not isinstance(target, ast.Name):
@@ -84,7 +84,8 @@ class Assignments(Expressions):
         kept = any(d.node is s and keeps(self.facts, d) for d in web.definitions)
         lines = [
             code_of(
-                f"{self.names.variant(target.id, layout)} = ",
+                self.names.variant(target.id, layout),
+                " = ",
                 lds_operands.moved_through_lds(self.site, web, layout) or self.convert(written.name(target.id), layout),
             )
             for layout in ([] if kept else state.converted)
@@ -144,13 +145,13 @@ class Assignments(Expressions):
         """The assignment of a pointer variable that is base and offsets."""
         return pointer_variables.assign(self.writing, self.addressing, s, state, self.split_layouts(s, state))
 
-    def variant_of(self, state: WebState, layout: Layout, layouts: list[Layout]) -> str:
+    def variant_of(self, state: WebState, layout: Layout, layouts: list[Layout]) -> Name:
         """What the variable is called in one of the layouts in which it is assigned."""
         if state.cheap and state.variants:
             return self.variant_name(state, layout)
         return state.web.name if layout == layouts[0] else self.names.variant(state.web.name, layout)
 
-    def assign_code(self, s: ast.stmt, name: str, variant: str, layout: Layout) -> Code:
+    def assign_code(self, s: ast.stmt, name: str, variant: Name, layout: Layout) -> Code:
         """The assignment of one variant, as a statement that passes over pipelined loops can look into."""
         made_so = self.assigned(s, variant, layout)
         code = without_indent(made_so, self.facts.source.indent(s))
@@ -161,7 +162,7 @@ class Assignments(Expressions):
         reads = self.reads(s.value, products) | ({name} if isinstance(s, ast.AugAssign) else NONE)
         return (Assign(variant, code, name, beside(reads, code)),)
 
-    def needed_code(self, s: ast.stmt, name: str, variant: str, layout: Layout) -> Code | None:
+    def needed_code(self, s: ast.stmt, name: str, variant: Name, layout: Layout) -> Code | None:
         """A statement behind a branch (gluonize.write.layouts.needed_statements); None for one that is needed in any case."""
         found = needed_statements.needed(self.site, s, layout)
         if found is None or found.kept is not None and self.emit(found.kept, layout) != variant:
@@ -176,7 +177,7 @@ class Assignments(Expressions):
         reads = self.reads(s.value).union(own, *map(self.reads, found.reads))
         return (Authored(code, beside(reads, code), frozenset({name, variant})),)
 
-    def assigned(self, s: ast.stmt, variant: str, layout: Layout) -> Code:
+    def assigned(self, s: ast.stmt, variant: Name, layout: Layout) -> Code:
         target = target_of(s)
         if isinstance(s, ast.AugAssign):
             fact = assigned_fact(self.facts, s)

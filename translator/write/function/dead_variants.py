@@ -14,15 +14,17 @@ from collections.abc import Mapping, Sequence
 
 import libcst as cst
 
-from gluonize.decide.layouts.names import Layout, Variant
 from gluonize.gluon.function import GluonFunction
+from gluonize.gluon.layout_names import Variant
+from gluonize.gluon.references import Reference
 from gluonize.gluon.walk import called, names, walk
 from gluonize.rules.gluon import is_pure
 
 
-def without_dead_variants(function: GluonFunction, holes: Mapping[str, Layout | Variant]) -> GluonFunction:
-    """A function without the definitions of variants that are never read. holes: what its placeholders stand for."""
-    variants = {hole: holes[hole].variable for hole in function.variables if isinstance(holes.get(hole), Variant)}
+def without_dead_variants(function: GluonFunction) -> GluonFunction:
+    """A function without the definitions of variants that are never read."""
+    every = (n for n in walk(function.node.body) if isinstance(n, Reference))
+    variants = {n.value: n.of.variable for n in every if isinstance(n.of, Variant)}
     while variants:
         liveness = _Liveness(variants)
         liveness.block(function.block.body, frozenset())

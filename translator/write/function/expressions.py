@@ -204,7 +204,7 @@ class Expressions(DemandWalk):
         parts = [self.convert(item, to) if moved else item for item, to, moved in zip(items, want, moves)]
         return tuple_of(*parts) if any(moves) else value
 
-    def variant_name(self, state: WebState, layout: Layout) -> str:
+    def variant_name(self, state: WebState, layout: Layout) -> Name:
         name = state.web.name
         return name if self.primary(state) == layout else self.names.variant(name, layout)
 

@@ -12,7 +12,6 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from gluonize.decide.layouts.demands import Round
-from gluonize.decide.layouts.names import LayoutNames
 from gluonize.diagnostics import TranslationError
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.loops.unscaled import unscaled_products
@@ -21,8 +20,9 @@ from gluonize.facts.refusals import refuse
 from gluonize.facts.syntax import target_of
 from gluonize.facts.variables.definitions import names_read
 from gluonize.facts.webs import Definition, UnrolledLoop, Web, written_nodes
-from gluonize.gluon.function import GluonFunction, parsed
 from gluonize.gluon.code import Lined, code_of, ended, indented, joined, lines_of
+from gluonize.gluon.function import GluonFunction
+from gluonize.gluon.layout_names import LayoutNames
 from gluonize.gluon.nodes import Code, Named, Read, Slot
 from gluonize.gluon.origins import Place, marked
 from gluonize.gluon.printer import opened, printed
@@ -229,7 +229,7 @@ class FunctionRewriter(Assignments):
         return None
 
     def rewrite(self) -> WrittenFunction:
-        """The function with placeholders for layouts."""
+        """The function, whose layouts and helpers have no names yet."""
         self.prepare_loops()
         # Names that prepare() made, of tiles ahead, are among them.
         self.redefined = frozenset(d.name for w in self.facts.webs.all for d in w.definitions if _reads_itself(d))
@@ -246,23 +246,23 @@ class FunctionRewriter(Assignments):
             raise self.unsettled(self.demanded.unforeseen(file_line(self.facts.frame.fn, 1)))
         self.finish_loops(self.facts.tree.body)
         self.record.reads = parameters_read(self.facts, self.facts.tree.body)
-        function = without_dead_variants(self.text(), self.names.holes)
-        return self.finished(instance_layouts.chosen(self.names, function))
+        function = without_dead_variants(self.tree())
+        return self.finished(instance_layouts.chosen(self.unit.references, self.names, function))
 
-    def text(self) -> GluonFunction:
+    def tree(self) -> GluonFunction:
         """What the edits make of the function, with statements that know their lines of the file."""
         source, fn, out = self.facts.source, self.facts.frame.fn, []
         lines = lines_of(self.edits.code(0, len(source.text)))
         origins: list[int] = []
         for line, origin in zip(lines, self.edits.kept(0, len(source.text))):
-            out.append(printed(line))
+            out.append(self.unit.references.text(printed(line)))
             origins += [origin] * (1 + out[-1].count("\n"))
         text, path = "\n".join(out), fn.file_name or ""
 
         def place(line: int) -> Place | None:
             return (path, file_line(fn, origin)) if (origin := origins[line - 1]) else None
 
-        module = parsed(text).module
+        module = self.unit.references.function(text).module
         return GluonFunction(module.with_changes(body=marked(module.body, ast.parse(text).body, place)))
 
     def find_layouts(self) -> None:

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 
 from gluonize.decide.layouts.constructors import Called
 from gluonize.decide.layouts.gluon_values import as_gluon, linear, of_gluon
-from gluonize.decide.layouts.names import Tile
 from gluonize.decide.layouts.rule_texts import PADDED_OPERAND, TRANSPOSED, WIDE_STORE, RuleText, copy_in_order
+from gluonize.gluon.layout_names import Tile
 from gluonize.numbered import numbered
 from gluonize.trace.model.layouts import Blocked, DotOperand, Layout, Linear, Mfma
 from gluonize.trace.model.shared_layouts import Padded

@@ -6,9 +6,9 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-from gluonize.decide.layouts.names import LayoutNames
 from gluonize.facts.function import FunctionFacts
 from gluonize.gluon.function import GluonFunction
+from gluonize.gluon.layout_names import LayoutNames
 from gluonize.write.accesses.addresses import Addressing
 from gluonize.write.state.function_loops import FunctionLoops
 from gluonize.write.state.unit import Decided, Record
@@ -18,7 +18,7 @@ from gluonize.write.state.writing import HomeOf, StateOf
 
 @dataclass(frozen=True, eq=False)
 class WrittenFunction:
-    """function: with placeholders for layouts, which `names` knows, and for helpers. wants, argument_homes: the layouts in which it
+    """function: its layouts and helpers have no names yet; names: what its layouts are for. wants, argument_homes: the layouts in which it
     gives and takes tensors. locals: the names that it assigns. added_parameters: constexpr parameters that the source did not have,
     with their defaults. states: of its variables, by the number of the web."""
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 
-from gluonize.decide.layouts.names import LayoutNames
 from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.products.products import DTYPE, ELEMENT, DotPlan
 from gluonize.facts.refusals import refuse
+from gluonize.gluon.layout_names import LayoutNames
 from gluonize.gluon.nodes import Named, Operand, Product, Read, Slot, beside, walk
 from gluonize.gluon.own_builtins import BUILTIN, MFMA_TF32
 from gluonize.gluon.written import Does, Written, call, keyword, method

@@ -135,7 +135,7 @@ def is_row_before_loop(facts: FunctionFacts, loops: tuple[ast.AST, ...], node: a
 def row_before_loop(site: Site, node: ast.Name, layout: Layout) -> Written:
     """The variable that holds such an argument in `layout`."""
     name = site.names.variant(node.id, layout)
-    site.hoisted.setdefault(site.loops[0], {})[name] = code_of(f"{name} = ", site.convert(variable(node.id), layout))
+    site.hoisted.setdefault(site.loops[0], {})[name] = code_of(name, " = ", site.convert(variable(node.id), layout))
     return variable(name)
 
 

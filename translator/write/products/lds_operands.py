@@ -9,7 +9,6 @@ import ast
 from collections.abc import Callable, Container
 from dataclasses import dataclass
 
-from gluonize.decide.layouts.names import LayoutNames
 from gluonize.decide.readback.operands import OperandInLds
 from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
@@ -17,7 +16,8 @@ from gluonize.facts.products import products
 from gluonize.facts.variables.origins import definitions_of, origins_of, untransposed
 from gluonize.facts.webs import Web
 from gluonize.gluon.code import assignment, code_of
-from gluonize.gluon.nodes import Code, Named, Node, Permuted, Read as TileRead
+from gluonize.gluon.layout_names import LayoutNames
+from gluonize.gluon.nodes import Code, Name, Named, Node, Permuted, Read as TileRead
 from gluonize.gluon.written import Does, Written, attribute, call, method, name as variable
 from gluonize.trace.model.layouts import DotOperand, Layout, SharedLayout
 from gluonize.write.products import invariant
@@ -189,7 +189,7 @@ def _loaded_as(site: Site, value: ast.expr, layout: Layout) -> bool:
     return True
 
 
-def _stem(value: ast.expr, read: OperandRead) -> str:
+def _stem(value: ast.expr, read: OperandRead) -> Name:
     """What an operand is called: the variable that is one, also under a method; else by its place in the product."""
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
         value = value.func.value
@@ -286,7 +286,7 @@ def definitions(site: Site, s: ast.stmt, web: Web) -> list[Code]:
         for read, uses in reads.items():
             if len(uses) > 1 or at_once:
                 text = _read(site.expression, site.names, _buffer(site, variable(web.name), web, buffer), read)
-                line = code_of(f"{_operand_name(site.names, web, read)} = ", text)
+                line = code_of(_operand_name(site.names, web, read), " = ", text)
                 lines.append((every if at_once else uses, line))
         after = statements_after(site.facts.tree, s)
         places = [_first_of(after, uses) for uses, _ in lines]
@@ -320,8 +320,8 @@ def _first_of(after: list[ast.stmt], uses: set[ast.AST]) -> ast.stmt | None:
 def _read(expression: Callable[[Node], Written], names: LayoutNames, buffer: Written, read: OperandRead) -> Written:
     layout, transposed = read
     if buffer.is_name:
-        place = Permuted(Named(buffer.text), (1, 0)) if transposed else Named(buffer.text)
-        return expression(TileRead(place, names.spell(layout)))
+        place = Permuted(Named(buffer.as_name), (1, 0)) if transposed else Named(buffer.as_name)
+        return expression(TileRead(place, names.spell(layout).code))
     tile = method(buffer, "permute", "[1, 0]") if transposed else buffer
     return method(tile, "load", names.spell(layout), does=Does.READS)
 
@@ -339,7 +339,7 @@ def _buffer_name(fresh: FreshNames, state: WebState, buffer: OperandBuffer) -> s
     return fresh.of((state.web.index, name), name)
 
 
-def _operand_name(names: LayoutNames, web: Web, read: OperandRead) -> str:
+def _operand_name(names: LayoutNames, web: Web, read: OperandRead) -> Name:
     layout, transposed = read
     return names.variant(f"{web.name}_t" if transposed else web.name, layout)
 
@@ -349,17 +349,23 @@ def _assigned(definition) -> bool:
     return isinstance(definition.node, (ast.Assign, ast.AnnAssign))
 
 
+def _own_name(name: Written) -> str:
+    """What a variable is called by the author, for names of layouts that it has."""
+    found = name.as_name
+    return (found if isinstance(found, str) else found.of.variable).lower()
+
+
 def allocation(
     site: Site, text: Written, shared, value: ast.expr | None = None, stored: Layout | None = None
 ) -> Written:
     """LDS filled with `text`, which is `value` emitted where it is no variable; `stored`: transposed within lanes first."""
     filled = text
     if stored is not None:
-        site.names.suggest(stored, f"{text.text.lower()}_stored" if text.is_name else "stored", 2)
+        site.names.suggest(stored, f"{_own_name(text)}_stored" if text.is_name else "stored", 2)
         filled = site.convert(text, stored)
     site.record.filled |= {*site.loops}
     if text.is_name:
-        site.names.suggest(shared, f"{text.text.lower()}_shared", 3)
+        site.names.suggest(shared, f"{_own_name(text)}_shared", 3)
         dtype, shape = attribute(text, "dtype"), attribute(text, "shape")
         return call("gl.allocate_shared_memory", dtype, shape, site.names.spell(shared), filled, does=Does.FILLS)
     assert value is not None, f"bug in gluonize: no type for {text}"

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import ast
 
-from gluonize.decide.layouts.names import LayoutNames
 from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.variables.origins import untransposed
 from gluonize.facts.webs import Web
 from gluonize.gluon.code import code_of
+from gluonize.gluon.layout_names import LayoutNames
+from gluonize.gluon.nodes import Name
 from gluonize.gluon.written import Written, name
 from gluonize.trace.model.layouts import Blocked, DotOperand, Layout
 from gluonize.write.products import lds_operands
@@ -67,7 +68,7 @@ def definitions(site: Site, s: ast.stmt, web: Web) -> None:
         place = _place(site.facts, moved, uses) if moved.definition is s else None
         if place is not None:
             node, dot = next(operand for value, operand in uses.items() if holds(place, value))
-            line = code_of(f"{_name(site.names, web, moved)} = ", _text(site, node, moved.layout, dot))
+            line = code_of(_name(site.names, web, moved), " = ", _text(site, node, moved.layout, dot))
             site.edits.insert_before(place, line)
 
 
@@ -108,7 +109,7 @@ def _place(facts: FunctionFacts, moved: MovedOperand, uses: dict) -> ast.stmt | 
     return first if isinstance(first, PLAIN) and all(any(holds(s, use) for s in after) for use in uses) else None
 
 
-def _name(names: LayoutNames, web: Web, moved: MovedOperand) -> str:
+def _name(names: LayoutNames, web: Web, moved: MovedOperand) -> Name:
     stem = f"{web.name}_t" if moved.transposed else web.name
     return names.variant(f"{stem}_{moved.dtype}" if moved.dtype else stem, moved.layout)
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from gluonize.decide.layouts.names import LayoutNames, Tile
 from gluonize.facts.callees import bind, callee_of
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.syntax import index_parts, is_constexpr, is_new_axis
+from gluonize.gluon.layout_names import LayoutNames, Tile
 from gluonize.gluon.written import Part, Written, listed
 from gluonize.trace.front.trace import ConstFact, TensorFact
 from gluonize.trace.model.layouts import Layout

@@ -12,6 +12,7 @@ from gluonize.facts.kernel import KernelFacts
 from gluonize.facts.obligations import Obligation, checked, conditions
 from gluonize.gluon.function import GluonFunction
 from gluonize.gluon.imports import Import
+from gluonize.gluon.references import References, references
 from gluonize.gluon.written import Written
 from gluonize.kept_loops import KeptLoop
 
@@ -175,6 +176,13 @@ class Decided:
 
 
 @dataclass(frozen=True)
+class Version:
+    """What a call of a helper calls: one of the versions that are made of it, which are named when all are."""
+
+    index: int
+
+
+@dataclass(frozen=True)
 class Unit:
     """What all functions of one kernel share while it is written: its facts, what was decided, and the helpers made so far.
 
@@ -190,6 +198,7 @@ class Unit:
     helper_versions: list[Any] = field(default_factory=list)  # WrittenFunction
     in_progress: list[Any] = field(default_factory=list)
     made_of: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    references: References = field(default_factory=References)
 
     def add_helper(self, written: Any) -> int:
         """A version of a helper; -> its index."""
@@ -198,10 +207,4 @@ class Unit:
 
     def called_by(self, function: GluonFunction) -> list[int]:
         """The versions of helpers that a function calls, in the order in which they come first."""
-        holes = {helper_hole(index): index for index in range(len(self.helper_versions))}
-        return [holes[name] for name in function.variables if name in holes]
-
-
-def helper_hole(index: int) -> str:
-    """The name that stands for a version of a helper until all are named."""
-    return f"__helper_{index}__"
+        return [of.index for of in references(function.node.body) if isinstance(of, Version)]

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from gluonize.decide.layouts.names import LayoutNames
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.loops.unscaled import Unscaled
 from gluonize.facts.webs import Web
+from gluonize.gluon.layout_names import LayoutNames
 from gluonize.gluon.written import Part, Written, indexed
 from gluonize.numbered import numbered
 from gluonize.trace.front.trace import TensorFact

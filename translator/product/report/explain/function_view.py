@@ -9,6 +9,7 @@ from typing import Any
 from gluonize.decide.layouts.constructors import constructor
 from gluonize.decide.readback.traced_launch import TracedLaunch
 from gluonize.diagnostics import TranslationError
+from gluonize.gluon.references import References, references
 from gluonize.gluon.written import Written
 from gluonize.loops.plan.plan import NotPipelined, PipelinePlan
 from gluonize.product.report.explain.costs import Costs
@@ -24,7 +25,7 @@ Conversion = tuple[ast.stmt | None, ast.AST | None, Written, Layout, int]
 
 def named_layouts(written: WrittenFunction) -> dict[str, Layout]:
     """The layouts that the translation gives a name."""
-    _, constants = written.names.named(written.function.variables, written.taken)
+    _, constants = written.names.named(references(written.function.node.body), written.taken)
     return dict(constants)
 
 
@@ -48,10 +49,17 @@ def _moved_lines(file: str, fn: Any) -> dict[int, int]:
 
 
 class FunctionView:
-    """One function that has been written; noted: the conversions in it."""
+    """One function that has been written; noted: the conversions in it; trees: of its kernel."""
 
-    def __init__(self, written: WrittenFunction, noted: Sequence[Conversion], traced: TracedLaunch, costs: Costs):
-        self.written, self.noted, self.launch, self.costs = written, noted, traced, costs
+    def __init__(
+        self,
+        written: WrittenFunction,
+        noted: Sequence[Conversion],
+        trees: References,
+        traced: TracedLaunch,
+        costs: Costs,
+    ):
+        self.written, self.noted, self.trees, self.launch, self.costs = written, noted, trees, traced, costs
         self.spelled = {layout: name for name, layout in named_layouts(written).items()}
         fn = written.facts.frame.fn
         self.function = fn.__name__
@@ -73,9 +81,9 @@ class FunctionView:
     def variant(self, name: str, layout: Layout) -> str:
         """What the translation calls the version of a variable in one of its layouts."""
         written = self.written
-        hole = written.names.variant(name, layout)
-        names, _ = written.names.named([*written.function.variables, hole], written.taken)
-        return names[hole]
+        own = written.names.variant(name, layout).of
+        names, _ = written.names.named([*references(written.function.node.body), own], written.taken)
+        return names[own]
 
     def choice(self, node: ast.AST, kind: str, what: str, **fields: Any) -> Choice:
         return Choice(self.line(node), kind, what, function=self.function, file=self.file, **fields)

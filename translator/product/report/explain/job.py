@@ -61,7 +61,9 @@ def views_of_launch(request: TranslateRequest, spec: LaunchSpec) -> list[Functio
     watching = _watching()
     _, launch, _ = translate_launch(request, spec, watching)
     costs = Costs(launch.target.name, launch.num_warps)
-    return [FunctionView(seen.written, seen.noted, launch, costs) for seen in _reached(watching.seen)]
+    return [
+        FunctionView(seen.written, seen.noted, seen.unit.references, launch, costs) for seen in _reached(watching.seen)
+    ]
 
 
 def loads_of_launch(request: TranslateRequest, spec: LaunchSpec) -> tuple[TileLoad, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from gluonize.facts.variables.definitions import assigned_fact, definition_node
 from gluonize.gluon.printer import printed
+from gluonize.gluon.written import converted
 from gluonize.loops.plan.partition_schedule import Partitions
 from gluonize.loops.plan.schedule import Schedule
 from gluonize.product.report.explain.explanation import Choice
@@ -126,8 +127,8 @@ def _of_schedule(s: Schedule) -> str:
 def conversions(view: FunctionView) -> Iterator[Choice]:
     """Every `convert_layout` of the result, from what to what, and what it moves."""
     for statement, node, text, layout, depth in view.noted:
-        shown = printed(text.code)
-        written = f"gl.convert_layout({shown}, {view.written.names.spell(layout)})"
+        shown = view.trees.text(printed(text.code))
+        written = view.trees.text(printed(converted(text, view.written.names.spell(layout)).code))
         where = statement or node
         if written not in view.written.function.text or where is None:
             continue
