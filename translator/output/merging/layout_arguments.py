@@ -28,8 +28,11 @@ from gluonize.gluon.function import (
     parsed,
 )
 from gluonize.gluon.long_lines import with_long_lines_wrapped
+from gluonize.gluon.references import Reference
 from gluonize.gluon.walk import inside, mapped
+from gluonize.gluon.references import Reference
 from gluonize.gluon.walk import names as names_in
+from gluonize.gluon.references import Reference
 from gluonize.gluon.walk import same, walk
 from gluonize.numbered import numbered
 from gluonize.output.merging.helper import Helper, place_of
@@ -104,17 +107,15 @@ def _in_order(helpers: Sequence[Helper]) -> list[list[Helper]]:
 
 @dataclass(frozen=True)
 class _Open:
-    """A helper with a hole for each layout in its body, and what is in these: as it is written, and made of no names."""
+    """A helper with a reference to its place for each layout in its body, and what stands there: as it is written, and made of no names."""
 
     helper: Helper
     function: GluonFunction
-    hole: str
     written: tuple[cst.BaseExpression, ...]
     layouts: tuple[cst.BaseExpression, ...]
 
 
-def _opened(helper: Helper, hole: str) -> _Open:
-    """hole: the beginning of what holes are called, as nothing else is."""
+def _opened(helper: Helper) -> _Open:
     function = helper.function
     known = merge.closed(function.constants)
     written: list[cst.BaseExpression] = []
@@ -125,19 +126,16 @@ def _opened(helper: Helper, hole: str) -> _Open:
             return None
         written.append(n)
         layouts.append(merge.filled(n, known))
-        return cst.Name(f"{hole}{len(written)}")
+        return Reference("_", of=len(written) - 1)
 
     body = [mapped(s, change) for s in function.body]
-    return _Open(helper, function.with_statements(body).called("helper"), hole, tuple(written), tuple(layouts))
+    return _Open(helper, function.with_statements(body).called("helper"), tuple(written), tuple(layouts))
 
 
 def _alike(helpers: Sequence[Helper]) -> list[list[_Open]]:
     """Groups of helpers that differ in nothing but layouts."""
-    names, hole = set().union(*(h.function.variables for h in helpers)), "place_"
-    while any(name.startswith(hole) for name in names):
-        hole += "_"
     groups: list[list[_Open]] = []
-    for opened in (_opened(h, hole) for h in helpers):
+    for opened in map(_opened, helpers):
         group = next((g for g in groups if same(g[0].function.node, opened.function.node)), None)
         if group is None:
             groups.append([opened])
@@ -183,11 +181,8 @@ def _with_parameters(
 ) -> GluonFunction:
     """A helper that is given layouts. given: the names of parameters, by what is in a place; columns: what is in each place."""
     function = first.helper.function
-    filled = {
-        f"{first.hole}{i}": cst.Name(given[column]) if column in given else first.written[i - 1]
-        for i, column in enumerate(columns, 1)
-    }
-    body = [mapped(s, lambda n: filled.get(n.value) if isinstance(n, cst.Name) else None) for s in first.function.body]
+    filled = [cst.Name(given[column]) if column in given else own for own, column in zip(first.written, columns)]
+    body = [mapped(s, lambda n: filled[n.of] if isinstance(n, Reference) else None) for s in first.function.body]
     function = function.with_statements(function.constants, body)
     kept = [s for s in function.constants if merge.name_of(s) not in given.values()]
     used = set().union(*map(names_in, body))
