@@ -6,8 +6,11 @@ from rule_examples import Case, cases, kernel_text, translated
 from triton.experimental.gluon import language as gl
 from triton.runtime.jit import JITCallable
 
+from gluonize.rules import rows
 from gluonize.rules.builtins import BUILTINS, ROWS
 from gluonize.rules.rows import LANGUAGE, Example
+from gluonize.write.calls.kinds import KINDS
+from gluonize.write.calls.shapes import RELATIONS
 
 WRITTEN = [row for row in ROWS if row.becomes]
 NAMES = {row.name for row in ROWS}
@@ -113,3 +116,8 @@ def test_each_row_leaves_its_near_miss(row, results):
 @pytest.mark.parametrize("name", CODE)
 def test_what_code_writes_is_translated(name, results):
     assert kernel_text(results["code"], CODE[name].name).startswith("def ")
+
+
+def test_each_kind_of_row_has_one_object_that_decides():
+    assert {*KINDS} == {*rows.KINDS}
+    assert {row.layouts[0] for row in ROWS if row.kind == "shape"} <= {*RELATIONS}

@@ -7,7 +7,7 @@ identifier with a number: it stands for the same thing in all functions of a ker
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 

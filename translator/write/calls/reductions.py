@@ -25,7 +25,10 @@ from gluonize.gluon.written import (
 from gluonize.trace.front.trace import ConstFact, TensorFact, TupleFact
 from gluonize.trace.model.layouts import Layout, Slice
 from gluonize.write.calls import tuples
+from gluonize.write.calls.helpers import Helpers
+from gluonize.write.calls.kind import Kind, Place, for_tensors, like_an_operand, tensors_of
 from gluonize.write.state import call_text, shapes
+from gluonize.write.state.call_text import Called
 from gluonize.write.state.relations import NOT_READ, Wants, operands_in
 from gluonize.write.state.writing import HomeOf, Writing
 
@@ -95,60 +98,10 @@ def reduce_operand_layout(
     return _operand_home(facts, home_of, data, fact)
 
 
-def reduce_wants(writing: Writing, node: ast.Call, callee, given, want: Any) -> Wants:
-    """In which layouts a reduction wants its arguments."""
-    facts, items = writing.facts, operands_of(given)
-    fact = operand_fact(facts, items[0])
-    if fact is None:
-        return {}
-    if (unscaled := writing.unscaled.get(node)) is not None:
-        return dict.fromkeys(items, NOT_READ) | {unscaled.scale: None}
-    parent = reduce_operand_layout(facts, writing.home, node, items[0], axis_of(facts, given, fact.rank))
-    return _items_in(facts, items, fact, parent)
-
-
 def _items_in(facts: FunctionFacts, items: list[ast.expr], fact: TensorFact, layout: Layout) -> Wants:
     """The tensors of a reduction or scan in `layout`; a tuple comes as it lies."""
     tuples_of = {item: None for item in items if isinstance(facts.fact(item), TupleFact)}
     return operands_in(facts, items, fact, layout) | tuples_of
-
-
-def emit_reduce(writing: Writing, node: ast.Call, callee, given, want: Any) -> Written:
-    items = operands_of(given)
-    fact = operand_fact(writing.facts, items[0])
-    if fact is None:
-        return call_text.generic(writing, node, {})
-    axis = axis_of(writing.facts, given, fact.rank)
-    parent = reduce_operand_layout(writing.facts, writing.home, node, items[0], axis)
-    unscaled = writing.unscaled.get(node)
-    if unscaled is None:
-        children = {item: _in_layout(writing, item, fact, parent) for item in items}
-    else:
-        own = writing.home(items[0])
-        product = name(unscaled.name)
-        children = {items[0]: product if own == parent else writing.convert(product, parent)}
-    result = writing.facts.fact(node)
-    facts = result.items if isinstance(result, TupleFact) else (result,)
-    keeps = any(isinstance(f, TensorFact) and f.rank == fact.rank for f in facts)
-    only_places = callee.row.combine and not callee.row.with_index
-    indices = only_places or callee.row.with_index and is_true(writing.facts, given.get("return_indices"))
-    if indices and axis is None and fact.rank == 1:
-        axis = 0
-    if indices:
-        text = _reduce_with_indices(writing, node, callee, given, children[items[0]], items[0], axis, parent, keeps)
-    elif keeps and fact.rank == 1 and not isinstance(result, TupleFact):
-        return _kept_scalar(writing, node, callee, children | {given["keep_dims"]: None}, result, want or parent)
-    else:
-        text = call_text.with_function(writing, node, callee, children)
-    if unscaled is not None:
-        text = times(text, operand(writing.emit(unscaled.scale)))
-    if not isinstance(result, TupleFact):
-        if not (isinstance(result, TensorFact) and result.shape):
-            return text
-        own = _reduced(parent, axis, keeps)
-        return text if want is None or want == own else writing.convert(text, want)
-    own = _reduced(parent, axis, keeps) if axis is not None else None
-    return tuples.in_layouts(writing, text, own, want)
 
 
 def _kept_scalar(
@@ -174,24 +127,6 @@ def _reduced(parent: Layout, axis: int | None, keeps: bool) -> Layout | None:
     if keeps:
         return parent
     return None if axis is None else Slice(axis, parent)
-
-
-def multi_reduce_home(facts: FunctionFacts, home_of: HomeOf, node, callee, given, fact: TupleFact) -> tuple:
-    items = operands_of(given)
-    data = operand_fact(facts, items[0])
-    if data is None:
-        return tuple(
-            facts.default_layout(f.shape) if isinstance(f, TensorFact) and f.shape else None for f in fact.items
-        )
-    axis = axis_of(facts, given, data.rank)
-    parent = reduce_operand_layout(facts, home_of, node, items[0], axis)
-    out = []
-    for f in fact.items:
-        if not (isinstance(f, TensorFact) and f.shape):
-            out.append(None)
-        else:
-            out.append(parent if f.rank == data.rank else Slice(axis, parent))
-    return tuple(out)
 
 
 def _reduce_with_indices(writing: Writing, node, callee, given, text, data, axis, parent, keeps) -> Written:
@@ -229,22 +164,108 @@ def scan_layout(facts: FunctionFacts, home_of: HomeOf, node: ast.Call, item: ast
     return _operand_home(facts, home_of, item, fact)
 
 
-def scan_wants(writing: Writing, node: ast.Call, callee, given, want: Any) -> Wants:
-    """In which layouts a scan wants its arguments."""
-    facts, items = writing.facts, operands_of(given)
-    fact = operand_fact(facts, items[0])
-    return {} if fact is None else _items_in(facts, items, fact, scan_layout(facts, writing.home, node, items[0]))
+class Reduce(Kind):
+    """Along an axis of the operand's layout, of which a slice is left."""
 
+    def home(self, asked: Helpers, call: Called, fact: TensorFact) -> Layout | None:
+        facts, tensors = asked.facts, tensors_of(asked.facts, call)
+        if not tensors:
+            return None
+        axis = axis_of(facts, call.given, facts.tensor(tensors[0]).rank)
+        parent = reduce_operand_layout(facts, asked.home, call.node, tensors[0], axis)
+        return parent if fact.rank == parent.rank else Slice(axis, parent)
 
-def emit_scan(writing: Writing, node: ast.Call, callee, given, want: Any) -> Written:
-    facts = writing.facts
-    items = operands_of(given)
-    fact = operand_fact(facts, items[0])
-    if fact is None:
-        return call_text.generic(writing, node, {})
-    own = scan_layout(facts, writing.home, node, items[0])
-    children = {item: _in_layout(writing, item, fact, own) for item in items}
-    text = call_text.with_function(writing, node, callee, children)
-    if isinstance(want, tuple):
+    def homes(self, asked: Helpers, call: Called, fact: TupleFact) -> tuple:
+        facts, items = asked.facts, operands_of(call.given)
+        data = operand_fact(facts, items[0])
+        if data is None:
+            return super().homes(asked, call, fact)
+        axis = axis_of(facts, call.given, data.rank)
+        parent = reduce_operand_layout(facts, asked.home, call.node, items[0], axis)
+        return for_tensors(fact, lambda f: parent if f.rank == data.rank else Slice(axis, parent))
+
+    def wants(self, at: Place, call: Called, want: Any) -> Wants:
+        writing, node, given = at.site, call.node, call.given
+        facts, items = writing.facts, operands_of(given)
+        fact = operand_fact(facts, items[0])
+        if fact is None:
+            return {}
+        if (unscaled := writing.unscaled.get(node)) is not None:
+            return dict.fromkeys(items, NOT_READ) | {unscaled.scale: None}
+        parent = reduce_operand_layout(facts, writing.home, node, items[0], axis_of(facts, given, fact.rank))
+        return _items_in(facts, items, fact, parent)
+
+    def text(self, at: Place, call: Called, want: Any) -> Written:
+        writing, node, callee, given = at.site, call.node, call.callee, call.given
+        items = operands_of(given)
+        fact = operand_fact(writing.facts, items[0])
+        if fact is None:
+            return call_text.generic(writing, node, {})
+        axis = axis_of(writing.facts, given, fact.rank)
+        parent = reduce_operand_layout(writing.facts, writing.home, node, items[0], axis)
+        unscaled = writing.unscaled.get(node)
+        if unscaled is None:
+            children = {item: _in_layout(writing, item, fact, parent) for item in items}
+        else:
+            own = writing.home(items[0])
+            product = name(unscaled.name)
+            children = {items[0]: product if own == parent else writing.convert(product, parent)}
+        result = writing.facts.fact(node)
+        facts = result.items if isinstance(result, TupleFact) else (result,)
+        keeps = any(isinstance(f, TensorFact) and f.rank == fact.rank for f in facts)
+        only_places = callee.row.combine and not callee.row.with_index
+        indices = only_places or callee.row.with_index and is_true(writing.facts, given.get("return_indices"))
+        if indices and axis is None and fact.rank == 1:
+            axis = 0
+        if indices:
+            text = _reduce_with_indices(writing, node, callee, given, children[items[0]], items[0], axis, parent, keeps)
+        elif keeps and fact.rank == 1 and not isinstance(result, TupleFact):
+            return _kept_scalar(writing, node, callee, children | {given["keep_dims"]: None}, result, want or parent)
+        else:
+            text = call_text.with_function(writing, node, callee, children)
+        if unscaled is not None:
+            text = times(text, operand(writing.emit(unscaled.scale)))
+        if not isinstance(result, TupleFact):
+            if not (isinstance(result, TensorFact) and result.shape):
+                return text
+            own = _reduced(parent, axis, keeps)
+            return text if want is None or want == own else writing.convert(text, want)
+        own = _reduced(parent, axis, keeps) if axis is not None else None
         return tuples.in_layouts(writing, text, own, want)
-    return text if want is None or want == own else writing.convert(text, want)
+
+
+class Scan(Kind):
+    """Along an axis of the operand's layout, which the result has too."""
+
+    def home(self, asked: Helpers, call: Called, fact: TensorFact) -> Layout | None:
+        return like_an_operand(asked, call, fact)
+
+    def homes(self, asked: Helpers, call: Called, fact: TupleFact) -> tuple:
+        first = operands_of(call.given)[0]
+        if operand_fact(asked.facts, first) is None:
+            return super().homes(asked, call, fact)
+        got = scan_layout(asked.facts, asked.home, call.node, first)
+        return for_tensors(fact, lambda f: got)
+
+    def wants(self, at: Place, call: Called, want: Any) -> Wants:
+        writing, node, given = at.site, call.node, call.given
+        facts, items = writing.facts, operands_of(given)
+        fact = operand_fact(facts, items[0])
+        return {} if fact is None else _items_in(facts, items, fact, scan_layout(facts, writing.home, node, items[0]))
+
+    def text(self, at: Place, call: Called, want: Any) -> Written:
+        writing, node, callee, given = at.site, call.node, call.callee, call.given
+        facts = writing.facts
+        items = operands_of(given)
+        fact = operand_fact(facts, items[0])
+        if fact is None:
+            return call_text.generic(writing, node, {})
+        own = scan_layout(facts, writing.home, node, items[0])
+        children = {item: _in_layout(writing, item, fact, own) for item in items}
+        text = call_text.with_function(writing, node, callee, children)
+        if isinstance(want, tuple):
+            return tuples.in_layouts(writing, text, own, want)
+        return text if want is None or want == own else writing.convert(text, want)
+
+
+__all__ = ["Reduce", "Scan"]

@@ -21,7 +21,7 @@ from gluonize.write.calls import calls
 from gluonize.write.calls.tuples import flat_targets
 from gluonize.write.function.expressions import Expressions
 from gluonize.write.layouts import needed_statements
-from gluonize.write.products import lds_operands, moved_once
+from gluonize.write.products import dots, lds_operands, moved_once
 from gluonize.write.state.edits import Edits
 from gluonize.write.state.variables import WebState
 
@@ -181,7 +181,7 @@ class Assignments(Expressions):
         target = target_of(s)
         if isinstance(s, ast.AugAssign):
             fact = assigned_fact(self.facts, s)
-            dot = calls.accumulated_dot(self.site, s, variant, layout)
+            dot = dots.accumulated_dot(self.site, s, variant, layout)
             if dot is not None:
                 return Assigned(variant, dot).code
             value = self.writing.operand_in(s.value, fact, layout)

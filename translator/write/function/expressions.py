@@ -44,7 +44,7 @@ from gluonize.write.calls import calls
 from gluonize.write.contracts import contracts
 from gluonize.write.descriptors import descriptors
 from gluonize.write.layouts.demand_walk import DemandWalk
-from gluonize.write.products import invariant, lds_operands
+from gluonize.write.products import dots, invariant, lds_operands
 from gluonize.write.state.variables import WebState
 
 _OPERATORS = {
@@ -108,7 +108,7 @@ class Expressions(DemandWalk):
         if isinstance(node, ast.Call):
             if _asks_for_descriptor(self.facts, node):
                 return Written(f"not isinstance({self.emit(node.args[0])}, gl.tensor)", ast.Not)
-            return calls.emit_call(self.site, self.addressing, self.helpers, node, want)
+            return calls.emit_call(self.place, node, want)
         if isinstance(node, ast.Attribute):
             return self.attribute(node, want)
         if isinstance(node, ast.Subscript):
@@ -135,7 +135,7 @@ class Expressions(DemandWalk):
 
     def elementwise(self, node: ast.AST, want: Layout | None) -> Written:
         fact = self.facts.tensor(node)
-        if (fused := calls.fused_dot(self.site, node, want)) is not None:
+        if (fused := dots.fused_dot(self.site, node, want)) is not None:
             return fused
         wants = self.operands_of(node, want)
         refused = {c: text for c in wants if (text := self.untaken_arm(node, c)) is not None}

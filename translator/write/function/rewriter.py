@@ -35,6 +35,7 @@ from gluonize.write.accesses import moving_parameters
 from gluonize.write.accesses.addresses import Addressing
 from gluonize.write.calls import calls, instance_layouts
 from gluonize.write.calls.helpers import Helpers
+from gluonize.write.calls.kind import Place
 from gluonize.write.contracts import contracts
 from gluonize.write.descriptors import host
 from gluonize.write.function import shared_texts
@@ -205,6 +206,11 @@ class FunctionRewriter(Assignments):
                 is_moved=self.is_moved,
             )
         return known
+
+    @property
+    def place(self) -> Place:
+        """Where a call stands that is written now."""
+        return Place(self.site, self.addressing, self.helpers)
 
     def load_in(self, load: ast.Call, web: Web, layout: Layout) -> None:
         """Have `load`, which gives `web` its value, made in `layout`."""
@@ -380,9 +386,7 @@ class FunctionRewriter(Assignments):
                 self.return_statement(s)
         elif isinstance(s, ast.Expr):
             if not isinstance(s.value, ast.Constant):
-                self.edits.replace(
-                    s.value, calls.emit_statement_call(self.site, self.addressing, self.helpers, s.value)
-                )
+                self.edits.replace(s.value, calls.emit_statement_call(self.place, s.value))
         elif isinstance(s, ast.Assert):
             self.edits.replace(s.test, self.emit(s.test))
         elif isinstance(s, ast.With):

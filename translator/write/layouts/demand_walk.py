@@ -3,7 +3,7 @@ definitions.
 
     tl.store(p, x + 1)       the store wants `x + 1` in its layout, so `x` is wanted in it here, and so is what `x` is made of
 
-What an expression wants of its parts is asked of the relations that also write it (`call_wants.wants` and others). A function is walked
+What an expression wants of its parts is asked of the relations that also write it (`calls.wants` and others). A function is walked
 until no use wants what was not known.
 """
 
@@ -22,12 +22,12 @@ from gluonize.trace.front.trace import TensorFact, TupleFact
 from gluonize.trace.model.layouts import Layout
 from gluonize.write import costs
 from gluonize.write.accesses import pointer_variables
-from gluonize.write.calls import inline_asm, shape_calls
-from gluonize.write.calls import wants as call_wants
+from gluonize.write.calls import calls, inline_asm, shapes
+from gluonize.write.calls.kind import Place
 from gluonize.write.calls.tuples import flatten_like
 from gluonize.write.layouts import needed_statements
 from gluonize.write.layouts.homes import Homes
-from gluonize.write.products import invariant
+from gluonize.write.products import dots, invariant
 from gluonize.write.state.relations import NOT_READ, Wants, operands_in, sliced
 from gluonize.write.state.site import Site
 from gluonize.write.state.variables import WebState
@@ -41,6 +41,7 @@ class DemandWalk(Homes):
     wants: Any
     unscaled: Mapping[ast.AST, Unscaled]
     site: Site
+    place: Place
 
     # Expressions ---------------------------------------------------------------------------------------------------
 
@@ -130,14 +131,14 @@ class DemandWalk(Homes):
             return True
         parts = {part: layout for part, layout in self.parts(node, want).items() if isinstance(layout, Layout)}
         inner = callees.transposed_by(self.facts, node)
-        if inner in parts and shape_calls.permuted_in(self.writing, node, inner, (1, 0), want)[1] not in (None, want):
+        if inner in parts and shapes.permuted_in(self.writing, node, inner, (1, 0), want)[1] not in (None, want):
             return True
         return any(self.is_moved(part, layout) for part, layout in parts.items())
 
     def parts(self, node: ast.AST, want: Any) -> Wants:
         """The parts of `node`, each in the layout in which it is wanted where `node` is made in `want`."""
         if isinstance(node, ast.Call):
-            return call_wants.wants(self.site, self.addressing, self.helpers, node, want)
+            return calls.wants(self.place, node, want)
         if isinstance(node, ast.Attribute):
             return self.attribute_parts(node, want)
         if isinstance(node, ast.Subscript):
@@ -147,7 +148,7 @@ class DemandWalk(Homes):
         if node in self.of_loops.clips:
             return self.of_loops.clips[node].wants(self.writing, want)
         if isinstance(node, ELEMENTWISE_NODES):
-            return call_wants.fused_wants(self.site, node) or self.operands_of(node, want)
+            return dots.fused_wants(self.site, node) or self.operands_of(node, want)
         if isinstance(node, (ast.Tuple, ast.List)):
             return dict(zip(node.elts, want if isinstance(want, tuple) else (None,) * len(node.elts)))
         return {c: None for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr) and hasattr(c, "lineno")}
@@ -172,7 +173,7 @@ class DemandWalk(Homes):
             return {}
         base, web = node.value, self.facts.webs.of_use.get(node.value)
         if self.facts.tensor(node) is not None:
-            return call_wants.attribute_wants(self.writing, node, want)
+            return calls.attribute_wants(self.writing, node, want)
         if isinstance(base, ast.Name) and self.facts.tensor(base) is not None and web is not None:
             split = self.state(web).split
             if not self.rebound(split.root) if split is not None else node.attr in ("dtype", "shape"):
@@ -255,8 +256,8 @@ class DemandWalk(Homes):
         """What an assignment of a tensor in `layout` wants."""
         if not isinstance(s, ast.AugAssign):
             return {s.value: layout}
-        if call_wants.accumulates(self.facts, s):
-            return call_wants.accumulated_wants(self.site, s)
+        if dots.accumulates(self.facts, s):
+            return dots.accumulated_wants(self.site, s)
         return operands_in(self.facts, [s.value], fact, layout)
 
     def layouts_of(self, state: WebState, s: ast.stmt) -> list[Layout]:

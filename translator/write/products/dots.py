@@ -10,10 +10,12 @@ import ast
 
 from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
+from gluonize.facts.products import products
 from gluonize.facts.products.products import DTYPE, ELEMENT, DotPlan
 from gluonize.facts.refusals import refuse
+from gluonize.facts.variables.definitions import assigned_fact
 from gluonize.gluon.layout_names import LayoutNames
-from gluonize.gluon.nodes import Named, Operand, Product, Read, Slot, beside, walk
+from gluonize.gluon.nodes import Name, Named, Operand, Product, Read, Slot, beside, walk
 from gluonize.gluon.own_builtins import BUILTIN, MFMA_TF32
 from gluonize.gluon.written import Does, Written, call, keyword, method
 from gluonize.gluon.written import name as variable
@@ -46,7 +48,7 @@ def emit_dot(
     node: ast.Call,
     want: Layout | None,
     accumulator: ast.expr | None = None,
-    accumulator_text: str | None = None,
+    accumulator_text: Name | None = None,
 ) -> Written:
     plan = DotPlan(site.facts, node)
     fa, fb = site.facts.tensor(plan.a), site.facts.tensor(plan.b)
@@ -215,3 +217,41 @@ def _suggest_names(facts: FunctionFacts, names: LayoutNames, plan: DotPlan) -> N
             inner = inner.func if isinstance(inner, ast.Call) else inner.value
         if isinstance(inner, ast.Name) and facts.tensor(inner) is not None:
             names.suggest(layout, f"{inner.id.lower()}_operand", 1, plan.node.lineno)
+
+
+def fused(facts: FunctionFacts, node: ast.AST) -> tuple[ast.Call, ast.expr] | None:
+    """(the product, the accumulator) of `acc + tl.dot(a, b)`, which is one matrix operation."""
+    fact = facts.tensor(node)
+    if fact is None or not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)):
+        return None
+    for dot, other in ((node.right, node.left), (node.left, node.right)):
+        if products.can_accumulate(facts, dot, other, fact, widen=True):
+            return dot, other
+    return None
+
+
+def fused_wants(site: Site, node: ast.AST) -> Wants | None:
+    """What an addition that is a matrix operation wants; None for others."""
+    found = fused(site.facts, node)
+    return None if found is None else dot_wants(site, *found)
+
+
+def fused_dot(site: Site, node: ast.AST, want: Layout | None) -> Written | None:
+    """`acc + tl.dot(a, b)` as one matrix operation with `acc` as accumulator."""
+    found = fused(site.facts, node)
+    return None if found is None else emit_dot(site, found[0], want, accumulator=found[1])
+
+
+def accumulates(facts: FunctionFacts, s: ast.AugAssign) -> bool:
+    """Whether `acc += tl.dot(a, b)` is one matrix operation."""
+    return isinstance(s.op, ast.Add) and products.can_accumulate(facts, s.value, s.target, assigned_fact(facts, s))
+
+
+def accumulated_wants(site: Site, s: ast.AugAssign) -> Wants:
+    """What such an operation wants of its operands."""
+    return dot_wants(site, s.value, in_place=True)
+
+
+def accumulated_dot(site: Site, s: ast.AugAssign, variant: Name, layout: Layout) -> Written | None:
+    """`acc += tl.dot(a, b)` as one matrix operation."""
+    return emit_dot(site, s.value, layout, accumulator_text=variant) if accumulates(site.facts, s) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,11 +22,15 @@ Texts = dict[ast.AST, Written]
 
 @dataclass(frozen=True)
 class Called:
-    """A call, what it calls, and its arguments by name."""
+    """A call, and what it calls."""
 
     node: ast.Call
     callee: Callee
-    given: dict[str, ast.expr]
+
+    @functools.cached_property
+    def given(self) -> dict[str, ast.expr]:
+        """Its arguments by name."""
+        return bind(self.node, self.callee)
 
 
 def function_text(writing: Writing, node: ast.Call, callee: Callee) -> Written:

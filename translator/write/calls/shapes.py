@@ -16,32 +16,12 @@ from gluonize.gluon.written import Part, Written, attribute, listed, operand
 from gluonize.trace.front.trace import ConstFact, TensorFact, TupleFact
 from gluonize.trace.model.layouts import Blocked, Layout, Linear, Slice
 from gluonize.write.calls import instance_layouts, tuples
+from gluonize.write.calls.helpers import Helpers
+from gluonize.write.calls.kind import Kind, Place, for_tensors, tensors_of
 from gluonize.write.state import call_text
+from gluonize.write.state.call_text import Called
 from gluonize.write.state.relations import NOT_READ, Wants, operands_in, sliced
 from gluonize.write.state.writing import Cheap, Emit, HomeOf, Writing
-
-
-def home(facts: FunctionFacts, home_of: HomeOf, node: ast.Call, callee, given) -> Layout | None:
-    fact = facts.tensor(node)
-    data = first_tensor(facts, given)
-    if data is None or fact is None:
-        return None
-    source = facts.tensor(data)
-    own = home_of(data)
-    steps = callee.row.layouts
-    try:
-        if steps == ("reshape",):
-            return infer(facts.kernel.target, facts.kernel.num_warps, "reshape", source.shape, own, fact.shape)
-        if steps == ("permute",):
-            order = _order(facts, node, callee, given, source.rank)
-            return infer(facts.kernel.target, facts.kernel.num_warps, "permute", source.shape, own, order)
-        if steps == ("join",):
-            return infer(facts.kernel.target, facts.kernel.num_warps, "join", source.shape, own)
-        if steps == ("broadcast",) and source.rank == fact.rank:
-            return own
-    except NoLayout:
-        return None
-    return None
 
 
 def _infer(facts: FunctionFacts, node, op, shape, layout, detail=()) -> Layout:
@@ -63,71 +43,188 @@ def _operand_layout(facts: FunctionFacts, home_of: HomeOf, node, data: ast.expr,
     return home_of(data) or facts.default_layout(fact.shape)
 
 
-def emit_shape(writing: Writing, node: ast.Call, callee, given, want: Any) -> Written:
-    facts = writing.facts
-    step = callee.row.layouts[0]
-    data = first_tensor(facts, given)
-    fact = facts.tensor(node)
-    if data is None:
-        return _scalar_shape(writing, node, callee, given, want)
-    source = facts.tensor(data)
-    if step == "split":
-        text = call_text.with_function(writing, node, callee, writing.texts(wants(writing, node, callee, given, want)))
-        return tuples.in_layouts(writing, text, split_home(facts, writing.home, node, data), want)
-    if fact is None:
-        if isinstance(facts.fact(node), TupleFact):  # broadcast(a, b)
-            return _elementwise_pair(writing, node, callee, given, want)
-        return call_text.generic(writing, node, {})
-    want = want or writing.home(node)
-    if step == "expand":
-        axes = _axes(facts, given, fact.rank)
-        index = ", ".join("None" if d in axes else ":" for d in range(fact.rank))
-        text = writing.texts(wants(writing, node, callee, given, want))[data]
-        return call_text.by_template(writing.record, callee.row, {"input": text, "index": index})
-    if step == "squeeze":
-        parent = writing.home(data)
-        text = call_text.generic(writing, node, {data: writing.emit(data, parent)})
-        return _fit(writing, text, _infer(facts, node, "reshape", source.shape, parent, fact.shape), want)
-    if step == "broadcast":
-        text = writing.texts(wants(writing, node, callee, given, want), fact)[data]
-        return _broadcast_text(writing, node, callee, given, data, text)
-    if step == "reshape":
-        return _reshaped(writing, node, callee, given, want)
-    if step == "permute":
-        order = _order(facts, node, callee, given, source.rank)
-        of_axes = str(list(order))
-        by_row = functools.partial(call_text.by_template, writing.record, callee.row)
-        return permuted(writing, node, data, order, want, lambda text: by_row({"input": text, "order": of_axes}))
-    if step == "join":
-        return _joined(writing, node, callee, given, want)
-    raise refuse(facts.frame, node, "shape-call", f"`{callee.name}` is not translated")
+class Relation:
+    """How the layout of a result follows from that of the operand `data`, by one step of a row (`gluonize.rules.rows.LAYOUTS`)."""
+
+    def home(
+        self, facts: FunctionFacts, own: Layout, source: TensorFact, fact: TensorFact, call: Called
+    ) -> Layout | None:
+        """The layout of a result, `fact`, whose operand, `source`, lies in `own`. Raises: NoLayout."""
+        return None
+
+    def wants(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Wants:
+        raise NotImplementedError
+
+    def text(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Written:
+        raise NotImplementedError
 
 
-def wants(writing: Writing, node: ast.Call, callee, given, want: Any) -> Wants:
-    """In which layouts a call that changes shapes, wanted in `want`, wants its tensors."""
-    facts, home_of = writing.facts, writing.home
-    step, fact, data = callee.row.layouts[0], facts.tensor(node), first_tensor(facts, given)
-    if data is None:
-        return {}
-    if step == "split":
-        return {data: split_operand(facts, home_of, node, data)}
-    if fact is None:
-        return _pair_wants(writing, node, given, want) if isinstance(facts.fact(node), TupleFact) else {}
-    want = want or home_of(node)
-    if step == "expand":
-        return {data: sliced(want, _axes(facts, given, fact.rank))}
-    if step == "squeeze":
-        return {data: home_of(data)}
-    if step == "broadcast":
-        return operands_in(facts, [data], fact, want)
-    if step == "reshape":
-        parent = _reshape_operand(facts, writing.cheap, home_of, node, data, fact, want)
+class Expand(Relation):
+    def wants(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Wants:
+        return {data: sliced(want, _axes(writing.facts, call.given, writing.facts.tensor(call.node).rank))}
+
+    def text(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Written:
+        rank = writing.facts.tensor(call.node).rank
+        axes = _axes(writing.facts, call.given, rank)
+        index = ", ".join("None" if d in axes else ":" for d in range(rank))
+        text = writing.texts(self.wants(writing, call, data, want))[data]
+        return call_text.by_template(writing.record, call.callee.row, {"input": text, "index": index})
+
+
+class Squeeze(Relation):
+    def wants(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Wants:
+        return {data: writing.home(data)}
+
+    def text(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Written:
+        facts, parent = writing.facts, writing.home(data)
+        text = call_text.generic(writing, call.node, {data: writing.emit(data, parent)})
+        shape = facts.tensor(call.node).shape
+        return _fit(writing, text, _infer(facts, call.node, "reshape", facts.tensor(data).shape, parent, shape), want)
+
+
+class Broadcast(Relation):
+    def home(
+        self, facts: FunctionFacts, own: Layout, source: TensorFact, fact: TensorFact, call: Called
+    ) -> Layout | None:
+        return own if source.rank == fact.rank else None
+
+    def wants(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Wants:
+        return operands_in(writing.facts, [data], writing.facts.tensor(call.node), want)
+
+    def text(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Written:
+        text = writing.texts(self.wants(writing, call, data, want), writing.facts.tensor(call.node))[data]
+        return _broadcast_text(writing, call.node, call.callee, call.given, data, text)
+
+
+class Reshape(Relation):
+    def home(
+        self, facts: FunctionFacts, own: Layout, source: TensorFact, fact: TensorFact, call: Called
+    ) -> Layout | None:
+        return infer(facts.kernel.target, facts.kernel.num_warps, "reshape", source.shape, own, fact.shape)
+
+    def wants(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Wants:
+        facts, home_of, node = writing.facts, writing.home, call.node
+        parent = _reshape_operand(facts, writing.cheap, home_of, node, data, facts.tensor(node), want)
         model = _model(writing, node, data)
         return {data: parent} | ({model: want} if model is not None and home_of(model) == want else {})
-    if step == "permute":
-        return permuted_wants(writing, node, data, _order(facts, node, callee, given, facts.tensor(data).rank), want)
-    tensors = [a for a in given.values() if facts.tensor(a) is not None]
-    return operands_in(facts, tensors, facts.tensor(data), _join_operand(writing, node, data))
+
+    def text(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Written:
+        return _reshaped(writing, call.node, call.callee, call.given, want)
+
+
+class Permute(Relation):
+    def home(
+        self, facts: FunctionFacts, own: Layout, source: TensorFact, fact: TensorFact, call: Called
+    ) -> Layout | None:
+        order = _order(facts, call.given, source.rank)
+        return infer(facts.kernel.target, facts.kernel.num_warps, "permute", source.shape, own, order)
+
+    def wants(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Wants:
+        order = _order(writing.facts, call.given, writing.facts.tensor(data).rank)
+        return permuted_wants(writing, call.node, data, order, want)
+
+    def text(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Written:
+        order = _order(writing.facts, call.given, writing.facts.tensor(data).rank)
+        of_axes = str(list(order))
+        by_row = functools.partial(call_text.by_template, writing.record, call.callee.row)
+        return permuted(writing, call.node, data, order, want, lambda text: by_row({"input": text, "order": of_axes}))
+
+
+class Join(Relation):
+    def home(
+        self, facts: FunctionFacts, own: Layout, source: TensorFact, fact: TensorFact, call: Called
+    ) -> Layout | None:
+        return infer(facts.kernel.target, facts.kernel.num_warps, "join", source.shape, own)
+
+    def wants(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Wants:
+        facts = writing.facts
+        return operands_in(facts, tensors_of(facts, call), facts.tensor(data), _join_operand(writing, call.node, data))
+
+    def text(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Written:
+        return _joined(writing, call, self.wants(writing, call, data, want), want)
+
+
+class Split(Relation):
+    """Of a tensor two: `want` is a tuple."""
+
+    def wants(self, writing: Writing, call: Called, data: ast.expr, want: Any) -> Wants:
+        return {data: split_operand(writing.facts, writing.home, call.node, data)}
+
+    def text(self, writing: Writing, call: Called, data: ast.expr, want: Any) -> Written:
+        text = call_text.with_function(
+            writing, call.node, call.callee, writing.texts(self.wants(writing, call, data, want))
+        )
+        return tuples.in_layouts(writing, text, split_home(writing.facts, writing.home, call.node, data), want)
+
+
+RELATIONS: dict[str, Relation] = {
+    "expand": Expand(),
+    "squeeze": Squeeze(),
+    "broadcast": Broadcast(),
+    "reshape": Reshape(),
+    "permute": Permute(),
+    "join": Join(),
+    "split": Split(),
+}
+
+
+class Shape(Kind):
+    """The result's layout follows from the operand's, by the relation that its row names first."""
+
+    def cheap_anew(self, facts: FunctionFacts, is_cheap: Cheap, call: Called) -> bool:
+        """Whether Triton makes a reshaped value once for each layout that it is wanted in, as an outer product of tiles."""
+        node, reshapes = call.node, call.callee.name in ("reshape", "view")
+        data = first_tensor(facts, call.given) if reshapes else None
+        if data is None or len(facts.visits(node)) != 1 or facts.tensor(data).rank <= facts.tensor(node).rank:
+            return False
+        return len(facts.placed_layouts(node)) > 1 and is_cheap(data)
+
+    def home(self, asked: Helpers, call: Called, fact: TensorFact) -> Layout | None:
+        facts, steps = asked.facts, call.callee.row.layouts
+        data = first_tensor(facts, call.given)
+        if data is None or len(steps) > 1:
+            return None
+        try:
+            return RELATIONS[steps[0]].home(facts, asked.home(data), facts.tensor(data), fact, call)
+        except NoLayout:
+            return None
+
+    def homes(self, asked: Helpers, call: Called, fact: TupleFact) -> tuple:
+        facts, tensors = asked.facts, tensors_of(asked.facts, call)
+        if not tensors:
+            return super().homes(asked, call, fact)
+        if _relation(call) is RELATIONS["split"]:
+            return (split_home(facts, asked.home, call.node, tensors[0]),) * 2
+        got = asked.home(max(tensors, key=lambda a: facts.tensor(a).rank))  # it has all dimensions of what both become
+        return for_tensors(fact, lambda f: got)
+
+    def wants(self, at: Place, call: Called, want: Any) -> Wants:
+        writing, facts = at.site, at.site.facts
+        data = first_tensor(facts, call.given)
+        if data is None:
+            return {}
+        if _relation(call) is RELATIONS["split"]:
+            return _relation(call).wants(writing, call, data, want)
+        if facts.tensor(call.node) is None:
+            return _pair_wants(writing, call.given, want) if isinstance(facts.fact(call.node), TupleFact) else {}
+        return _relation(call).wants(writing, call, data, want or writing.home(call.node))
+
+    def text(self, at: Place, call: Called, want: Any) -> Written:
+        writing, facts, node = at.site, at.site.facts, call.node
+        data = first_tensor(facts, call.given)
+        if data is None:
+            return _scalar_shape(writing, node, call.callee, call.given, want)
+        if _relation(call) is RELATIONS["split"]:
+            return _relation(call).text(writing, call, data, want)
+        if facts.tensor(node) is None:
+            if isinstance(facts.fact(node), TupleFact):  # broadcast(a, b)
+                return _elementwise_pair(writing, node, call.callee, call.given, want)
+            return call_text.generic(writing, node, {})
+        return _relation(call).text(writing, call, data, want or writing.home(node))
+
+
+def _relation(call: Called) -> Relation:
+    return RELATIONS[call.callee.row.layouts[0]]
 
 
 def _reshaped(writing: Writing, node: ast.Call, callee, given, want: Layout) -> Written:
@@ -214,7 +311,7 @@ def permuted_in(writing: Writing, node, data: ast.expr, order, want: Layout | No
     return parent, _infer(facts, node, "permute", source.shape, parent, tuple(order))
 
 
-def _order(facts: FunctionFacts, node, callee, given, rank: int) -> tuple[int, ...]:
+def _order(facts: FunctionFacts, given, rank: int) -> tuple[int, ...]:
     values = [a for k, a in given.items() if k not in ("input", "self")]
     numbers: list[int] = []
     for v in values:
@@ -300,9 +397,7 @@ def _scalar_shape(writing: Writing, node, callee, given, want) -> Written:
 
 def _elementwise_pair(writing: Writing, node, callee, given, want) -> Written:
     shared = _larger(writing.facts, given)
-    return call_text.with_function(
-        writing, node, callee, writing.texts(_pair_wants(writing, node, given, want), shared)
-    )
+    return call_text.with_function(writing, node, callee, writing.texts(_pair_wants(writing, given, want), shared))
 
 
 def _larger(facts: FunctionFacts, given) -> TensorFact:
@@ -310,7 +405,7 @@ def _larger(facts: FunctionFacts, given) -> TensorFact:
     return max((f for a in given.values() if (f := facts.tensor(a)) is not None), key=lambda f: f.rank)
 
 
-def _pair_wants(writing: Writing, node, given, want) -> Wants:
+def _pair_wants(writing: Writing, given, want) -> Wants:
     shared = _larger(writing.facts, given)
     layout = want[0] if isinstance(want, tuple) and want[0] is not None else None
     layout = layout or writing.home(next(a for a in given.values() if writing.facts.tensor(a) is shared))
@@ -362,13 +457,13 @@ def _join_operand(writing: Writing, node: ast.Call, first: ast.expr) -> Layout:
     return _operand_layout(writing.facts, writing.home, node, first, ("tt.join",))
 
 
-def _joined(writing: Writing, node, callee, given, want) -> Written:
+def _joined(writing: Writing, call: Called, wants: Wants, want: Layout) -> Written:
     """join, interleave and cat: both operands in one layout, the result's inferred from it."""
-    facts = writing.facts
-    first = first_tensor(facts, given)
+    facts, node, callee, given = writing.facts, call.node, call.callee, call.given
+    first, tensors = first_tensor(facts, given), tensors_of(facts, call)
     source, fact = facts.tensor(first), facts.tensor(node)
-    tensors, parent = [a for a in given.values() if facts.tensor(a) is not None], _join_operand(writing, node, first)
-    children = writing.texts(wants(writing, node, callee, given, want), source)
+    parent = _join_operand(writing, node, first)
+    children = writing.texts(wants, source)
     join = _infer(facts, node, "join", source.shape, parent)
     joined_shape = (*source.shape, 2)
     a, b = (children[t] for t in tensors[:2]) if len(tensors) > 1 else (children[first], children[first])
