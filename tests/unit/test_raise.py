@@ -481,7 +481,7 @@ def test_a_reduction_takes_elements_where_they_are():
         "tt.store %p, %s : !tt.ptr<f32>",
     )
     assert (
-        "gl.store(p, gl.reduce(gl.exp(gl.full([1024], 1.0, gl.float32, tile_layout)), 0, add))"
+        "gl.store(p, gl.reduce(gl.exp(gl.full([1024], 1.0, gl.float32, layout)), 0, add))"
         in raise_module(module_of(*made, *sum_)).text
     )
     other = f"%w = arith.addf %z, %z : tensor<1024xf32, {blocked}>"
@@ -653,6 +653,53 @@ def test_products_that_gluon_has_no_function_for(element, product, called):
     assert text.count(".to(gl.uint8)") == 2 * (element == "i8")
 
 
+def test_layouts_and_variables_say_what_they_are_for():
+    """Of an operand: where it is loaded, where it lies in LDS, how the product reads it; and of numbers, for whom they are."""
+    other = "#other = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 16], warpsPerCTA = [4, 1], order = [1, 0]}>\n"
+    other += "#shared = #ttg.swizzled_shared<{vec = 4, perPhase = 1, maxPhase = 16, order = [1, 0]}>\n"
+    types = {"A": "tensor<64x64xf32, #a>", "B": "tensor<64x64xf32, #b>", "C": "tensor<64x64xf32, #mma>"}
+    types |= {"O": "tensor<64x64xf32, #other>", "P": "tensor<64x64x!tt.ptr<f32>, #other>"}
+    types |= {"S": "!ttg.memdesc<64x64xf32, #shared, #ttg.shared_memory>", "R": "tensor<64xi32, ROWS>"}
+    slice_ = "#ttg.slice<{dim = 1, parent = #PARENT}>"
+    lines = (
+        "%q = tt.splat %p : !tt.ptr<f32> -> P",
+        "%a = tt.load %q : P",
+        "%a_1 = ttg.local_alloc %a : (O) -> S",
+        "%a_2 = ttg.local_load %a_1 : S -> A",
+        "%b = arith.constant dense<0.0> : B",
+        "%c = arith.constant dense<0.0> : C",
+        "%d = tt.dot %a_2, %b, %c : A * B -> C",
+        *(
+            f"%offs{number} = tt.make_range {{end = 64 : i32, start = 0 : i32}} : {types['R'].replace('ROWS', slice_)}".replace(
+                "PARENT", parent
+            )
+            for number, parent in (("", "mma"), ("_1", "other"))
+        ),
+        *(
+            f"%m{number} = arith.cmpi slt, %offs{number}, %offs{number} : tensor<64xi32, {slice_}>".replace(
+                "PARENT", parent
+            )
+            for number, parent in (("", "mma"), ("_1", "other"))
+        ),
+        "%e = ttg.convert_layout %d : C -> O",
+        "tt.store %q, %e : P",
+    )
+    typed = [re.sub(r"\b[ABCOPS]\b", lambda found: types[found[0]], line) for line in lines]
+    text = raise_module(
+        MATRIX.replace("VERSION", "3").replace("32, 32, 64", "32, 32, 2") + other + module_of(*typed)
+    ).text
+    for defined in (
+        "mma: ",
+        "a_load: ",
+        "a_shared: ",
+        "a_operand: gl.constexpr = gl.DotOperandLayout(0, mma",
+        "b_operand: ",
+    ):
+        assert f"\n    {defined}" in text
+    assert "offs = gl.arange(0, 64, gl.SliceLayout(1, mma))" in text
+    assert "offs_a = gl.arange(0, 64, gl.SliceLayout(1, a_load))" in text
+
+
 def test_scales_that_are_numbers():
     kinds = {"X": "tensor<64x64xi8, #blocked2>", "Y": "tensor<64x128xbf16, #blocked2>"}
     blocked = "#blocked2 = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 16], warpsPerCTA = [4, 1], order = [1, 0]}>\n"
@@ -666,7 +713,7 @@ def test_scales_that_are_numbers():
     )
     text = raise_module(blocked + module_of(*lines)).text
     assert "builder.create_scaled_upcast_fp4(x.handle, scale.handle, gl.bfloat16.to_ir(builder), 1)" in text
-    assert "upcast_fp4_along_1(\n" in text
+    assert "upcast_fp4_along_1(" in text
     bytes_ = [line.replace("bf16", "i8").replace("2.0", "127") for line in lines[:2]]
     text = raise_module(
         blocked

@@ -6,24 +6,40 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from gluonize.decide.layouts.described import describe
+from gluonize.decide.layouts.names import definition
 from gluonize.gluon.function import LINE_LENGTH, formatted
 from gluonize.gluon.imports import Import
-from gluonize.raised.layouts import filled
+from gluonize.gluon.long_lines import bases_in_lines
 from gluonize.raised.reused import reuse
 from gluonize.raised.writer import AMD_MODULES, Writer
 from gluonize.rules.gluon import GLUON
 
 _AMD = f"{GLUON}.language.amd"
+_HOLE = re.compile(r"__layout_\d+__")
 _FAMILY = re.compile(rf"\bgl\.amd\.((?:cdna|rdna)\d)\.(?:({'|'.join(AMD_MODULES)})\.)?")
 
 
 def text_of(writer: Writer, decorator: str, name: str, parameters: Sequence[str], file: str) -> list[str]:
     """The lines of a function. file: the source that its places are in."""
     reuse(writer.lines, parameters)
-    holes, layouts = writer.layouts.definitions(writer.shared.taken | writer.names)
+    holes, layouts = _layouts(writer)
     lines = [decorator, f"def {name}({', '.join(parameters)}):", *(f"    {line}" for line in layouts)]
     lines += [""] * bool(layouts) + _commented(writer, file)
-    return _wrapped(_imported(filled(line, holes), writer.shared.imports) for line in lines)
+    return _wrapped(_imported(_HOLE.sub(lambda hole: holes[hole[0]], line), writer.shared.imports) for line in lines)
+
+
+def _layouts(writer: Writer) -> tuple[dict[str, str], list[str]]:
+    """What the layouts are called that placeholders stand for, and the lines that define them, each under what it spreads over what."""
+    names = writer.layouts
+    holes, constants = names.named(names.holes, writer.shared.taken | writer.names)
+    called = {layout: name for name, layout in constants}
+    lines = []
+    for name, layout in constants:
+        about = describe(layout)
+        lines += [f"# {about}"] * bool(about)
+        lines.append(bases_in_lines(definition(name, layout, called)))
+    return holes, lines
 
 
 def _imported(line: str, imports: list[Import]) -> str:

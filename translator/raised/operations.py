@@ -67,7 +67,7 @@ def broadcast(w: Writer, op: Op) -> None:
     source = source.whole
     wanted = w.layout_of(op, kind)
     if w.layout_of(op, source.type) != wanted:
-        source = Written(f"gl.convert_layout({source.text}, {w.layouts.spell(wanted, op.place.name)})", source.type)
+        source = Written(f"gl.convert_layout({source.text}, {w.spell(wanted, op)})", source.type)
     full = f"{source.at(ATOM)}.broadcast_to({w.shape(op, kind)})"
     w.always(op.results[0], replace(source, type=kind, full=full, shape=source.type.shape), op)
 
@@ -76,7 +76,7 @@ def expand_dims(w: Writer, op: Op) -> None:
     source, kind, axis = w.read(op.operands[0]).whole, op.type, op.attribute("axis")
     wanted = Slice(axis, w.layout_of(op, kind))
     if w.layout_of(op, source.type) != wanted:
-        layout = w.layouts.spell(wanted, op.place.name)
+        layout = w.spell(wanted, op)
         source = Written(f"gl.convert_layout({source.text}, {layout})", source.type)
     index = ", ".join("None" if d == axis else ":" for d in range(len(kind.shape or ())))
     w.always(op.results[0], Written(f"{source.at(ATOM)}[{index}]", kind), op)
@@ -274,7 +274,7 @@ def local_alloc(w: Writer, op: Op) -> None:
     shared = w.module.shared(kind, tile)
     if shared is None:
         raise w.refuse(op, f"Gluon has no constructor for the layout {kind.layout}")
-    layout = f"{_BARRIER}.MBarrierLayout()" if _is_barrier(w, kind) else w.layouts.spell(shared, op.place.name)
+    layout = f"{_BARRIER}.MBarrierLayout()" if _is_barrier(w, kind) else w.spell(shared, op)
     parts = [w.dtype(op, kind), lists(tuple(kind.shape)), layout]
     if op.operands:
         parts.append(w.read(op.operands[0]).whole.text)
@@ -402,7 +402,7 @@ def reinterpret(w: Writer, op: Op) -> None:
     shared = w.module.shared(kind, kind.shape)
     if shared is None:
         raise w.refuse(op, f"Gluon has no constructor for the layout {kind.layout}")
-    layout = w.layouts.spell(shared, op.place.name)
+    layout = w.spell(shared, op)
     parts = f"{w.dtype(op, kind)}, {lists(kind.shape)}, {layout}"
     w.keep(op, Written(f"{source.text}.reinterpret({parts})", kind), True)
 
@@ -524,7 +524,7 @@ def descriptor(w: Writer, op: Op) -> None:
     shared = w.module.shared(kind, kind.shape)
     if shared is None:
         raise w.refuse(op, f"Gluon has no constructor for the layout {kind.layout}")
-    layout = w.layouts.spell(shared, op.place.name)
+    layout = w.spell(shared, op)
     text = f"{_TDM}.make_tensor_descriptor({base.text}, {lists_of[0]}, {lists_of[1]}, {lists(kind.shape)}, {layout})"
     w.keep(op, Written(text, kind), True)
 

@@ -11,17 +11,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from gluonize.decide.layouts.inferred import NoLayout, infer
+from gluonize.decide.layouts.names import LayoutNames
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.gluon.imports import Import
 from gluonize.gluon.own_builtins import BUILTIN
-from gluonize.raised.layouts import LayoutNames
-from gluonize.raised.names import Names, author_name, part_of, plain
+from gluonize.raised.names import Names, part_of, plain
+from gluonize.raised.origins import Origins
+from gluonize.raised.roles import UNSURE, suggest_roles
 from gluonize.raised.table import COPIES, ORDERS, PING_PONG, PROMISES, ROWS, Row
 from gluonize.raised.text import ANY, ATOM, COMPARISON, OPERATORS, UNARY, Written, dtype
 from gluonize.raised.waits import AnotherBlock, Groups
 from gluonize.rules.gluon import MODULES
 from gluonize.rules.targets import target
-from gluonize.trace.model.layouts import Layout, Opaque, lists
+from gluonize.trace.model.layouts import Layout, Opaque, SharedLayout, Slice, lists
 from gluonize.trace.model.module import Function, Module
 from gluonize.trace.model.op import Block, Op
 from gluonize.trace.model.op_text import VALUES
@@ -87,6 +89,9 @@ class Writer:
     ):
         self.shared, self.module, self.function, self.handlers = shared, shared.module, function, handlers
         self.layouts = layouts or LayoutNames()
+        origins = Origins(function)
+        if layouts is None and function is not None:
+            suggest_roles(self.layouts, shared.module, function, origins)
         self.values: dict[str, Written] = {}
         self.pending: list[Pending] = []
         self.lines: list[Line] = []
@@ -94,11 +99,14 @@ class Writer:
         self.warps = self.module.warps
         self.names: set[str] = set()
         self.carried: set[str] = set()
-        self.called = Names(function)
+        self.called = Names(shared.module, function, self.layouts, origins)
         self.own: dict[str, int] = {}  # variables that are written once, where their value is -> the loop around that
         self.first: dict[str, Line | None] = {}  # the line where a variable begins, None for parameters
         self.loop = self.loops = 0  # the innermost one that is being written, 0 outside; how many there were
         self.homes: dict[str, str] = {}
+        self.following: dict[str, str] = (
+            {}
+        )  # what is called that a loop carries on with, where it may not stand in its place at once
         self.left_out: set[Op] = set()  # of which nothing comes
         self.uses: Counter[str] = Counter()
         self.place = 0
@@ -175,7 +183,7 @@ class Writer:
         """The variable for a value, which gets one here where it has none."""
         found = self.named(value)
         if not found.text.isidentifier():
-            name = self.fresh(author_name(value) or "x")
+            name = self.fresh(self.called.origins.name(value) or "x")
             self.line(f"{name} = {self.typed(found).text}")
             self.first[name] = self.lines[-1]
             found = self.values[value] = Written(name, found.type)
@@ -275,6 +283,12 @@ class Writer:
             before = self.values.get(op.operands[2])
             if before is not None and before.text in self.carried:
                 return plain(before.text)
+        found = self._usual(value, written, op)
+        return f"next_{found}" if self.following.get(value) == found else found
+
+    def _usual(self, value: str, written: Written, op: Op) -> str:
+        if value in self.called.ahead:
+            return f"next_{plain(self.values[op.operands[0]].text)}"
         found = self.called.of(value, op, written.type)
         if found in ("tile", "desc") and op.operands:
             source = self.values.get(op.operands[0])
@@ -450,7 +464,16 @@ class Writer:
         return lists(tuple(kind.shape or ()))
 
     def layout(self, op: Op, kind: Type) -> str:
-        return self.layouts.spell(self.layout_of(op, kind), op.place.name)
+        return self.spell(self.layout_of(op, kind), op)
+
+    def spell(self, layout: Layout, op: Op) -> str:
+        """The expression for a layout, which is called after what an operation makes where the module has no use that says more."""
+        if op.place.name:
+            kind = "shared" if isinstance(layout, SharedLayout) else "layout"
+            self.layouts.suggest(
+                layout, f"{op.place.name.lower()}_{kind}", UNSURE + isinstance(layout, Slice), op.place.line
+            )
+        return self.layouts.spell(layout)
 
     def layout_of(self, op: Op, kind: Type) -> Layout:
         """The layout of a tensor. Raises for one without a constructor."""
@@ -503,7 +526,7 @@ class Writer:
             found = infer(target(self.shared.target), self.warps, name, source.shape or (), given, detail)
         except (NoLayout, ValueError) as error:
             raise self.refuse(op, f"Gluon finds no layout for its result ({error})") from None
-        return "" if found == wanted else self.layouts.spell(wanted, op.place.name)
+        return "" if found == wanted else self.spell(wanted, op)
 
 
 def _in_order(some: Sequence[str], all_of_them: Sequence[str]) -> bool:
