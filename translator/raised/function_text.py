@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 
 from gluonize.decide.layouts.described import describe
 from gluonize.decide.layouts.names import definition
 from gluonize.gluon.function import LINE_LENGTH, formatted
 from gluonize.gluon.imports import Import
 from gluonize.gluon.long_lines import bases_in_lines
+from gluonize.raised.origins import source_of
 from gluonize.raised.reused import reuse
 from gluonize.raised.writer import AMD_MODULES, Writer
 from gluonize.rules.gluon import GLUON
@@ -22,11 +22,22 @@ _FAMILY = re.compile(rf"\bgl\.amd\.((?:cdna|rdna)\d)\.(?:({'|'.join(AMD_MODULES)
 
 def text_of(writer: Writer, decorator: str, name: str, parameters: Sequence[str], file: str) -> list[str]:
     """The lines of a function. file: the source that its places are in."""
-    reuse(writer.lines, parameters)
+    constexprs = writer.parameters()
+    reuse(writer.lines, (*parameters, *constexprs))
     holes, layouts = _layouts(writer)
-    lines = [decorator, f"def {name}({', '.join(parameters)}):", *(f"    {line}" for line in layouts)]
+    given = ", ".join((*parameters, *(f"{each}: gl.constexpr" for each in constexprs)))
+    lines = [decorator, f"def {name}({given}):", *_asserted(name, constexprs), *(f"    {line}" for line in layouts)]
     lines += [""] * bool(layouts) + _commented(writer, file)
     return _wrapped(_imported(_HOLE.sub(lambda hole: holes[hole[0]], line), writer.shared.imports) for line in lines)
+
+
+def _asserted(name: str, constexprs: Mapping[str, int]) -> list[str]:
+    """The check of what the layouts, and all that Triton made of constexprs, hold for."""
+    if not constexprs:
+        return []
+    tests = " and ".join(f"{each} == {number}" for each, number in constexprs.items())
+    said = ", ".join(f"{each}={number}" for each, number in constexprs.items())
+    return [f'    gl.static_assert({tests}, "{name} is raised for {said}")']
 
 
 def _layouts(writer: Writer) -> tuple[dict[str, str], list[str]]:
@@ -93,11 +104,3 @@ def _wrapped(lines: Iterable[str]) -> list[str]:
             indent = line[: len(line) - len(text)]
             out += [indent + part if part else "" for part in formatted(text, len(indent)).splitlines()]
     return out
-
-
-def source_of(file: str) -> list[str]:
-    """The lines of a source, none where it is not there any more."""
-    try:
-        return Path(file).read_text(encoding="utf-8").splitlines() if file else []
-    except (OSError, UnicodeDecodeError):
-        return []

@@ -105,6 +105,26 @@ def compare(w: Writer, op: Op) -> None:
     w.keep(op, replace(w.operator(f"{{0}} {sign} {{1}}", operands), type=kind), True)
 
 
+def divide(w: Writer, op: Op) -> None:
+    """A quotient, or a number of tiles: what is added to round up is one less than what it is divided by."""
+    more, by = (w.called.origins.made.get(value) for value in op.operands)
+    rest = w.called.origins.made.get(more.operands[1]) if more is not None and more.name == "arith.addi" else None
+    if (
+        by is None
+        or rest is None
+        or by.name != "arith.constant"
+        or rest.name != "arith.constant"
+        or w.uses[op.operands[0]] > 1
+    ):
+        return w.by_row(op, ROWS[op.name])
+    number, up = by.constant.integer, rest.constant.integer
+    sum_ = w.read(op.operands[0])
+    if number is None or number != (up or 0) + 1 or not sum_.text.endswith(f" + {up}"):
+        return w.by_row(op, ROWS[op.name], (sum_, w.read(op.operands[1])))
+    text = f"gl.cdiv({sum_.text.removesuffix(f' + {up}')}, {w.read(op.operands[1]).text})"
+    w.keep(op, Written(text, op.type), True)
+
+
 def xor(w: Writer, op: Op) -> None:
     right = w.values.get(op.operands[1])
     if right is not None and right.literal and right.text in ("True", "-1"):
@@ -275,7 +295,7 @@ def local_alloc(w: Writer, op: Op) -> None:
     if shared is None:
         raise w.refuse(op, f"Gluon has no constructor for the layout {kind.layout}")
     layout = f"{_BARRIER}.MBarrierLayout()" if _is_barrier(w, kind) else w.spell(shared, op)
-    parts = [w.dtype(op, kind), lists(tuple(kind.shape)), layout]
+    parts = [w.dtype(op, kind), w.shape(op, kind), layout]
     if op.operands:
         parts.append(w.read(op.operands[0]).whole.text)
     w.flush()
@@ -525,7 +545,7 @@ def descriptor(w: Writer, op: Op) -> None:
     if shared is None:
         raise w.refuse(op, f"Gluon has no constructor for the layout {kind.layout}")
     layout = w.spell(shared, op)
-    text = f"{_TDM}.make_tensor_descriptor({base.text}, {lists_of[0]}, {lists_of[1]}, {lists(kind.shape)}, {layout})"
+    text = f"{_TDM}.make_tensor_descriptor({base.text}, {lists_of[0]}, {lists_of[1]}, {w.shape(op, kind)}, {layout})"
     w.keep(op, Written(text, kind), True)
 
 
@@ -602,6 +622,7 @@ HANDLERS: dict[str, Handler] = {
     "tt.expand_dims": expand_dims,
     "arith.cmpi": compare,
     "arith.cmpf": compare,
+    "arith.divsi": divide,
     "arith.xori": xor,
     "arith.extui": extended,
     "arith.uitofp": extended,

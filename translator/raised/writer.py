@@ -15,6 +15,7 @@ from gluonize.decide.layouts.names import LayoutNames
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.gluon.imports import Import
 from gluonize.gluon.own_builtins import BUILTIN
+from gluonize.raised.constexprs import Constexprs
 from gluonize.raised.names import Names, part_of, plain
 from gluonize.raised.origins import Origins
 from gluonize.raised.roles import UNSURE, suggest_roles
@@ -67,6 +68,7 @@ class Shared:
     imports: list[Import] = field(default_factory=list)
     target: str = ""
     source: Sequence[str] = ()
+    numbers: bool = False  # whether constexprs of the source stay numbers
 
     def index_name(self, line: int) -> str:
         """What the source, if it is there, calls the index of the loop in a line."""
@@ -92,16 +94,22 @@ class Writer:
         origins = Origins(function)
         if layouts is None and function is not None:
             suggest_roles(self.layouts, shared.module, function, origins)
+        self.constexprs = (
+            None if layouts or function is None or shared.numbers else Constexprs(shared.module, function, origins)
+        )
+        self.op: Op | None = None  # what is being written
         self.values: dict[str, Written] = {}
         self.pending: list[Pending] = []
         self.lines: list[Line] = []
         self.depth = 1
         self.warps = self.module.warps
-        self.names: set[str] = set()
+        self.names: set[str] = set(self.constexprs.values if self.constexprs else ())
         self.carried: set[str] = set()
         self.called = Names(shared.module, function, self.layouts, origins)
         self.own: dict[str, int] = {}  # variables that are written once, where their value is -> the loop around that
-        self.first: dict[str, Line | None] = {}  # the line where a variable begins, None for parameters
+        self.first: dict[str, Line | None] = dict.fromkeys(
+            self.names
+        )  # the line where a variable begins, None for parameters
         self.loop = self.loops = 0  # the innermost one that is being written, 0 outside; how many there were
         self.homes: dict[str, str] = {}
         self.following: dict[str, str] = (
@@ -114,6 +122,15 @@ class Writer:
         self._groups: dict[str, Groups] = {}
 
     # Names and values
+
+    def parameters(self) -> dict[str, int]:
+        """The constexprs of the source that the statements name, each with its number."""
+        words = {word for line in self.lines for word in _WORD.findall(line.text)}
+        return {
+            name: number
+            for name, number in (self.constexprs.values if self.constexprs else {}).items()
+            if name in words
+        }
 
     def fresh(self, base: str) -> str:
         """A name that nothing has yet."""
@@ -169,7 +186,13 @@ class Writer:
                 del self.pending[at]
                 self.taken = True
                 return item.written
-        return self.values[value]
+        return self.as_constexpr(self.values[value])
+
+    def as_constexpr(self, written: Written) -> Written:
+        """A number as the constexpr that it is in the source, where it is one."""
+        if self.constexprs and written.literal and written.text.isdigit():
+            return replace(written, text=self.constexprs.number(self.op, int(written.text)) or written.text)
+        return written
 
     def named(self, value: str) -> Written:
         """The expression for a value that may be read several times: a number, or a variable."""
@@ -360,6 +383,7 @@ class Writer:
                 self.place = op.place.line
             if "fastmath<" in op.text:
                 raise self.refuse(op, "it may round in another way than Gluon's")
+            self.op = op
             operands = VALUES.findall(op.text)
             if op.name in ORDERS:
                 operands = ORDERS[op.name](operands)
@@ -373,10 +397,11 @@ class Writer:
                 self.by_row(op, ROWS[op.name])
             else:
                 raise self.refuse(op, "Gluon has no spelling for it that is known here")
+        self.op = None
 
-    def by_row(self, op: Op, row: Row) -> None:
-        """Write an operation as its row says."""
-        operands = [self.read(value) for value in op.operands]
+    def by_row(self, op: Op, row: Row, operands: Sequence[Written] = ()) -> None:
+        """Write an operation as its row says. operands: those of it that have been read."""
+        operands = list(operands) or [self.read(value) for value in op.operands]
         kinds = op.result_types
         if not any(kind.kind != "token" for kind in kinds):
             self.statement(op, self.filled(op, row, operands, None))
@@ -442,6 +467,8 @@ class Writer:
             return f"[{', '.join(map(str, op.integers('order')))}]"
         if name == "copies":
             return self.copies
+        if name == "end" and op.attribute("start") == 0:
+            return self.size(op.results[0], op.type, 0)
         if name == "axis" and op.word in ("x", "y", "z"):
             return str("xyz".index(op.word))
         if name in ("dtype", "unsigned", "shape", "layout"):
@@ -461,7 +488,15 @@ class Writer:
         return self.dtype(op, kind).replace("gl.int", "gl.uint")
 
     def shape(self, op: Op, kind: Type) -> str:
-        return lists(tuple(kind.shape or ()))
+        """The shape of an operation's result, with the constexprs of the source."""
+        return f"[{', '.join(self.size(op.results[0], kind, at) for at in range(len(kind.shape or ())))}]"
+
+    def size(self, value: str, kind: Type, dimension: int) -> str:
+        """A dimension of a value: the constexpr of the source that it is, else a number."""
+        assert kind.shape is not None
+        number = kind.shape[dimension]
+        name = self.constexprs.size(value, dimension - len(kind.shape), number) if self.constexprs else ""
+        return name or str(number)
 
     def layout(self, op: Op, kind: Type) -> str:
         return self.spell(self.layout_of(op, kind), op)
@@ -489,7 +524,7 @@ class Writer:
         return Written(f"{left} {sign} {operands[1].at(level + 1)}", operands[0].type, level)
 
     def without_sign(self, operand: Written) -> Written:
-        if operand.literal:
+        if operand.literal and not operand.text.isidentifier():
             value = int(operand.text)
             bits = int(operand.type.element[1:])
             return replace(operand, text=str(value % (1 << bits)))
