@@ -512,6 +512,17 @@ def inline_asm(w: Writer, op: Op) -> None:
         w.several(op, text)
 
 
+def asm_of_threads(w: Writer, op: Op) -> None:
+    """Assembly that each thread runs once, with what it gives."""
+    operands = ", ".join(w.read(value).whole.text for value in op.operands)
+    if op.results:
+        raise w.refuse(op, "Gluon's form of it names the layouts of what it gives, which is not known here")
+    given = _arguments(
+        json.dumps(op.string), *([json.dumps(op.attribute("constraints")), f"[{operands}]"] if operands else [])
+    )
+    w.statement(op, Written(f"gl.inline_asm({given})", Type("none")))
+
+
 def call_of_nothing(w: Writer, op: Op) -> None:
     """What acts on GPUs of other makers alone."""
 
@@ -526,9 +537,17 @@ def external(w: Writer, op: Op) -> None:
 
 
 def sched_barrier(w: Writer, op: Op) -> None:
-    if op.word != "none":
+    if op.word == "none":
+        w.statement(op, Written("gl.amd.hint.sched_barrier()", Type("none")))
+    elif op.word in own_builtins.CROSSING:
+        w.statement(op, Written(f"{w.builtin(*own_builtins.sched_barrier(op.word))}()", Type("none")))
+    else:
         raise w.refuse(op, f"a barrier that {op.word} may cross")
-    w.statement(op, Written("gl.amd.hint.sched_barrier()", Type("none")))
+
+
+def priority(w: Writer, op: Op) -> None:
+    """How soon the instructions of a warp are taken before those of others."""
+    w.statement(op, Written(f'gl.inline_asm("s_setprio {op.word}")', Type("none")))
 
 
 # Tensor data mover
@@ -658,8 +677,10 @@ HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(("tt.atomic_load", "tt.atomic_store", "tt.atomic_poll"), atomic_access),
     "tt.print": device_print,
     "tt.elementwise_inline_asm": inline_asm,
+    "ttg.inline_asm": asm_of_threads,
     "tt.extern_elementwise": external,
     "rocdl.sched.barrier": sched_barrier,
+    "rocdl.s.setprio": priority,
     "tt.grid_dependency_wait": call_of_nothing,
     "tt.grid_dependency_launch_dependents": call_of_nothing,
     "tt.make_tensor_descriptor": descriptor,

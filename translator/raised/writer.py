@@ -396,7 +396,7 @@ class Writer:
             elif op.name in ROWS:
                 self.by_row(op, ROWS[op.name])
             else:
-                raise self.refuse(op, "Gluon has no spelling for it that is known here")
+                raise self.refuse(op, PING_PONG.get(op.name, "Gluon has no spelling for it that is known here"))
         self.op = None
 
     def by_row(self, op: Op, row: Row, operands: Sequence[Written] = ()) -> None:
