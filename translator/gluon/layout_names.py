@@ -145,6 +145,14 @@ class LayoutNames:
         return "shared" if isinstance(layout, SharedLayout) else f"layout_{layout.rank}d"
 
 
+def store_role(pointer: str) -> str:
+    """The role of the layout in which something is stored to what a pointer points to, "" for one without a name: `c_ptr` gives `c_store`."""
+    stem = pointer.lower() or "out"
+    for suffix in ("_ptrs", "_ptr", "_pointers", "_pointer"):
+        stem = stem.removesuffix(suffix)
+    return f"{stem}_store"
+
+
 def _slice_tag(layout: Layout) -> str:
     tag = ""
     while isinstance(layout, Slice):

@@ -21,6 +21,13 @@ def {name}(x, scale, _semantic=None):
     layout = builder.get_gluon_layout_from_tensor(handle)
     return gl.tensor(handle, gl.distributed_type({dtype}, builder.get_shape_from_tensor(handle), layout))
 '''
+# Gluon's barrier of LLVM's scheduler lets nothing cross; the operation under it takes which kinds of instructions may. Masks of ROCDL's `SchedGroupMask`.
+CROSSING = {"non_mem_non_sideeffect": 1}
+_SCHED_BARRIER = '''@builtin
+def sched_barrier_{word}(_semantic=None):
+    """A barrier of the compiler's scheduler that instructions of this kind may cross: `sched_barrier` lets none."""
+    _semantic.builder.create_amd_sched_barrier({mask})
+'''
 # Gluon's scaled products take ones for scales that are not given; the operation under them takes none.
 _UNSCALED = '''@builtin
 def multiply_{a}_{b}(a, b, acc, _semantic=None):
@@ -33,6 +40,11 @@ def multiply_{a}_{b}(a, b, acc, _semantic=None):
 def unscaled(a: str, b: str, instruction: str) -> tuple[str, str]:
     """(name, text) of a function that multiplies without scales. a, b: the formats; instruction: Gluon's with scales."""
     return f"multiply_{a}_{b}", _UNSCALED.format(a=a, b=b, instruction=instruction)
+
+
+def sched_barrier(word: str) -> tuple[str, str]:
+    """(name, text) of a barrier of LLVM's scheduler. word: which instructions may cross it."""
+    return f"sched_barrier_{word}", _SCHED_BARRIER.format(word=word, mask=CROSSING[word])
 
 
 def scaled_upcast(element: str, dtype: str, axis: int | None) -> tuple[str, str]:

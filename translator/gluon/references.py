@@ -60,6 +60,10 @@ class References:
         parts = _IDENTIFIER.split(text)
         return code_of(*(_part(self._every[int(part)]) if i % 2 else part for i, part in enumerate(parts)))
 
+    def named(self, text: str, names: Mapping[Any, str]) -> str:
+        """The text of code with names in the place of what has none yet."""
+        return _IDENTIFIER.sub(lambda found: names[self._every[int(found[1])]], text)
+
     def exchanged(self, function: GluonFunction, instead: Mapping[Any, Any]) -> GluonFunction:
         """A function whose references stand for other things."""
 

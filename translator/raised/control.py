@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from gluonize.raised.names import author_name, plain
+from gluonize.raised.names import plain
+from gluonize.raised.origins import author_name
 from gluonize.raised.text import Written
 from gluonize.raised.writer import Line, Writer
 from gluonize.trace.model.op import Block, Op
@@ -209,6 +210,8 @@ def for_loop(w: Writer, op: Op) -> None:
     for (argument, _), value, name in zip(bindings, given, names):
         if name is not None and _may_become(w, ops, last, argument, value):
             w.homes[value] = name
+        elif name is not None and given.count(value) == 1:
+            w.following[value] = plain(name)
     with w.in_loop():
         _body(w, ops, [(name, value) for name, value in zip(names, given) if name is not None])
     results = [value for number, value in enumerate(op.results) if number not in left_out]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from gluonize.decide.layouts.described import describe
 from gluonize.gluon.function import LINE_LENGTH, formatted
 from gluonize.gluon.imports import Import
-from gluonize.raised.layouts import filled
+from gluonize.gluon.layout_names import definition
+from gluonize.gluon.long_lines import bases_in_lines
+from gluonize.raised.origins import source_of
 from gluonize.raised.reused import reuse
 from gluonize.raised.writer import AMD_MODULES, Writer
 from gluonize.rules.gluon import GLUON
@@ -19,11 +22,35 @@ _FAMILY = re.compile(rf"\bgl\.amd\.((?:cdna|rdna)\d)\.(?:({'|'.join(AMD_MODULES)
 
 def text_of(writer: Writer, decorator: str, name: str, parameters: Sequence[str], file: str) -> list[str]:
     """The lines of a function. file: the source that its places are in."""
-    reuse(writer.lines, parameters)
-    holes, layouts = writer.layouts.definitions(writer.shared.taken | writer.names)
-    lines = [decorator, f"def {name}({', '.join(parameters)}):", *(f"    {line}" for line in layouts)]
+    constexprs = writer.parameters()
+    reuse(writer.lines, (*parameters, *constexprs))
+    names, layouts = _layouts(writer)
+    given = ", ".join((*parameters, *(f"{each}: gl.constexpr" for each in constexprs)))
+    lines = [decorator, f"def {name}({given}):", *_asserted(name, constexprs), *(f"    {line}" for line in layouts)]
     lines += [""] * bool(layouts) + _commented(writer, file)
-    return _wrapped(_imported(filled(line, holes), writer.shared.imports) for line in lines)
+    return _wrapped(_imported(writer.trees.named(line, names), writer.shared.imports) for line in lines)
+
+
+def _asserted(name: str, constexprs: Mapping[str, int]) -> list[str]:
+    """The check of what the layouts, and all that Triton made of constexprs, hold for."""
+    if not constexprs:
+        return []
+    tests = " and ".join(f"{each} == {number}" for each, number in constexprs.items())
+    said = ", ".join(f"{each}={number}" for each, number in constexprs.items())
+    return [f'    gl.static_assert({tests}, "{name} is raised for {said}")']
+
+
+def _layouts(writer: Writer) -> tuple[dict[Any, str], list[str]]:
+    """What the layouts are called, and the lines that define them, each under what it spreads over what."""
+    names = writer.layouts
+    every, constants = names.named(names.spelled, writer.shared.taken | writer.names)
+    called = {layout: name for name, layout in constants}
+    lines = []
+    for name, layout in constants:
+        about = describe(layout)
+        lines += [f"# {about}"] * bool(about)
+        lines.append(bases_in_lines(definition(name, layout, called)))
+    return every, lines
 
 
 def _imported(line: str, imports: list[Import]) -> str:
@@ -77,11 +104,3 @@ def _wrapped(lines: Iterable[str]) -> list[str]:
             indent = line[: len(line) - len(text)]
             out += [indent + part if part else "" for part in formatted(text, len(indent)).splitlines()]
     return out
-
-
-def source_of(file: str) -> list[str]:
-    """The lines of a source, none where it is not there any more."""
-    try:
-        return Path(file).read_text(encoding="utf-8").splitlines() if file else []
-    except (OSError, UnicodeDecodeError):
-        return []

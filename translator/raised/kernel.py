@@ -17,8 +17,9 @@ from gluonize.gluon.imports import Import
 from gluonize.gluon.version_words import VersionWords
 from gluonize.gluon.walk import mapped
 from gluonize.raised.blocks import Structure
-from gluonize.raised.function_text import source_of, text_of
+from gluonize.raised.function_text import text_of
 from gluonize.raised.operations import HANDLERS
+from gluonize.raised.origins import source_of
 from gluonize.raised.text import SPEC_TYPES, Written
 from gluonize.raised.unique import with_unique_values
 from gluonize.raised.writer import Shared, Writer
@@ -55,10 +56,11 @@ class Raised:
     spec: LaunchSpec
 
 
-def raise_module(text: str, *, name: str = "", options: dict | None = None) -> Raised:
+def raise_module(text: str, *, name: str = "", options: dict | None = None, numbers: bool = False) -> Raised:
     """The Gluon of a printed module of TTGIR.
 
-    name: of the file, for the header. options: of the launch, as Triton's cache has them.
+    name: of the file, for the header. options: of the launch, as Triton's cache has them. numbers: whether what is constexpr in the source
+    stays a number, though the source is there.
     Raises: TranslationError `raise-module` for text that is no module of TTGIR for an AMD GPU, `raise-unsupported` for what Gluon cannot say.
     """
     if len(re.findall(r"^module\b", text, re.MULTILINE)) > 1:
@@ -74,7 +76,7 @@ def raise_module(text: str, *, name: str = "", options: dict | None = None) -> R
         target = module.attributes.get("ttg.target", "none")
         message = f"the module's target is {target}: only TTGIR for AMD GPUs can be raised"
         raise TranslationError(Diagnostic("raise-module", message, name))
-    shared = Shared(module, target=module.target, source=source_of(module.entry.place.file))
+    shared = Shared(module, target=module.target, source=source_of(module.entry.place.file), numbers=numbers)
     for called in module.functions:
         if called != module.entry.name:
             shared.functions[called] = Writer(shared, None, HANDLERS).fresh(called.rpartition(".")[2])
@@ -104,10 +106,12 @@ def _in_words(text: str, version: str) -> str:
 
 @dataclass(frozen=True)
 class _Written:
-    """parameters: the number of an argument of the module -> what the text calls it; what comes with a descriptor has no name."""
+    """parameters: the number of an argument of the module -> what the text calls it; what comes with a descriptor has no name.
+    constexprs: those of the source that it has too."""
 
     parameters: dict[int, str]
     lines: list[str]
+    constexprs: dict[str, int]
 
 
 def _function(shared: Shared, original: Function, decorator: str, name: str) -> _Written:
@@ -128,12 +132,13 @@ def _function(shared: Shared, original: Function, decorator: str, name: str) -> 
     for block in function.region.blocks:
         writer.count_uses(block)
     Structure(writer, function).function()
-    return _Written(parameters, text_of(writer, decorator, name, (*parameters.values(),), function.place.file))
+    lines = text_of(writer, decorator, name, (*parameters.values(),), function.place.file)
+    return _Written(parameters, lines, writer.parameters())
 
 
 def _header(module: Module, kernel: _Written, spec: LaunchSpec, name: str, imports: Iterable[Import]) -> str:
     said = f" in {name}" if name else ""
-    options = "".join(f", {key}={value!r}" for key, value in spec.options.items())
+    options = "".join(f", {key}={value!r}" for key, value in (spec.constexprs | spec.options).items())
     launch = f"{module.entry.name}[grid]({', '.join(kernel.parameters.values())}{options})"
     return "\n".join(
         [
@@ -175,7 +180,8 @@ def _spec(module: Module, written: _Written, options: dict) -> LaunchSpec:
     chosen = {"num_warps": module.warps} | more
     if module.clusters > 1:
         chosen["num_ctas"] = module.clusters
-    return LaunchSpec(f"{kernel.name}/raised", kernel.name, "", signature, {}, attrs, chosen)
+    signature |= dict.fromkeys(written.constexprs, "constexpr")
+    return LaunchSpec(f"{kernel.name}/raised", kernel.name, "", signature, dict(written.constexprs), attrs, chosen)
 
 
 def _spec_type(module: Module, kind: Type) -> str:

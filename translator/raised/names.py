@@ -10,9 +10,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from gluonize.trace.model.module import Function
+from gluonize.gluon.layout_names import LayoutNames
+from gluonize.raised.origins import Origins, author_name
+from gluonize.raised.roles import UNSURE
+from gluonize.trace.model.layouts import Layout, Mfma, Slice, Wmma
+from gluonize.trace.model.module import Function, Module
 from gluonize.trace.model.op import Op
-from gluonize.trace.model.op_text import author_name as named
 from gluonize.trace.model.types import Type
 
 # What values are called that nobody has named, by the operation that gives them.
@@ -29,7 +32,7 @@ _PLAIN = {
     "tt.make_tensor_descriptor": "desc",
     "amdg.update_tensor_descriptor": "desc",
 }
-_NUMBERED = re.compile(r"\.\d+(?=#|$)")
+_USES = re.compile(r"_(load|read|operand|store|atomic)$")
 _COUNTED = re.compile(r"_\d+$")
 # What an operand of an access is, and which it is.
 _ACCESSES = {
@@ -49,11 +52,6 @@ def _class(kind: Type) -> str:
     return _TENSOR if kind.shape else _NUMBER
 
 
-def author_name(value: str) -> str:
-    """The author's name of a value, "" where there is none; a value that got a name of its own here (`unique.py`) is called as before."""
-    return named(_NUMBERED.sub("", value))
-
-
 def plain(name: str) -> str:
     """A variable's name without the number that tells it from others."""
     return _COUNTED.sub("", name)
@@ -62,30 +60,38 @@ def plain(name: str) -> str:
 class Names:
     """The names of a function's values."""
 
-    def __init__(self, function: Function | None):
+    def __init__(self, module: Module, function: Function | None, layouts: LayoutNames, origins: Origins):
+        self.module, self.layouts, self.origins = module, layouts, origins
+        self.variants: dict[str, list[Type]] = {}  # the tensors of a name
         self.classes: dict[str, set[str]] = {}
         self.slots: set[str] = set()  # values that say which slot of a ring is meant
         self.ends: set[str] = set()  # and how far a loop goes
         self.places: dict[str, str] = {}  # pointers and offsets of accesses -> what they are
         self.loaded: set[str] = set()  # names of what is loaded
         self.chosen: Counter[str] = Counter()  # names of what one of two values is, each with how many are called so
+        self.ahead: set[str] = set()  # what the index of a loop is an iteration later
+        steps: dict[str, str] = {}
         ops = list(function.walk()) if function else []
         for op in ops:
             if op.name == "ttg.memdesc_index":
                 self.slots.add(op.operands[1])
             for value, kind in zip(op.results, op.result_types):
-                if base := author_name(value) or op.place.name:
+                if base := origins.name(value):
                     self.classes.setdefault(base, set()).add(_class(kind))
+                    self.variants.setdefault(base, []).extend([kind] if _class(kind) == _TENSOR else [])
             if op.name == "scf.for":
                 self.ends.add(op.for_loop.high)
+                steps[op.for_loop.variable] = op.for_loop.step
+            if op.name == "arith.addi" and op.operands[0] in steps and op.operands[1] == steps[op.operands[0]]:
+                self.ahead.add(op.results[0])
             if op.name == "amdg.update_tensor_descriptor":
                 self.places |= {value: "offset" for value in op.listed("add_offsets") if value not in self.places}
             if op.name in _ACCESSES:
                 what, at = _ACCESSES[op.name]
                 self.places.setdefault(op.operands[at], what)
-                self.loaded.update(author_name(value) or op.place.name for value in op.results)
+                self.loaded.update(map(origins.name, op.results))
             if op.name == "arith.select":
-                self.chosen[author_name(op.results[0]) or op.place.name] += 1
+                self.chosen[origins.name(op.results[0])] += 1
         self.trips = _trips(ops, self.ends)
         for op in ops:
             if op.name == "scf.for" and op.regions[0].blocks[0].ops:
@@ -96,10 +102,12 @@ class Names:
 
     def of(self, value: str, op: Op, kind: Type) -> str:
         """What the result of an operation is called."""
-        base = author_name(value) or op.place.name
+        base = self.origins.name(value)
         if op.name == "ttg.local_alloc":
             return _with(base or "tile", "smem")
         if not base:
+            if value in self.slots:
+                return "slot"
             if value in self.ends or value in self.trips:
                 return "end" if value in self.ends else "trips"
             return self.places.get(value) or _plain(op, kind)
@@ -109,7 +117,7 @@ class Names:
 
     def goes_on(self, value: str, op: Op) -> bool:
         """Whether a value is one of several under one name that say what becomes of what a loop carries: they are called as that is."""
-        return op.name == "arith.select" and self.chosen[author_name(value) or op.place.name] > 1
+        return op.name == "arith.select" and self.chosen[self.origins.name(value)] > 1
 
     def of_loop(self, arguments: Sequence[str]) -> frozenset[str]:
         """The names that several things which a loop carries have: those of the loop, not theirs."""
@@ -118,10 +126,10 @@ class Names:
 
     def carried(self, argument: str, first: str, kind: Type, new: str = "") -> str:
         """What is called that a loop carries. new: what it becomes, where that is known."""
-        named = (author_name(value) for value in (argument, first))
+        named = (author_name(argument), self.origins.name(first))
         base = next((name for name in named if name and not name.startswith("arg")), "")
         if not base and argument not in self.slots:
-            base = author_name(new)
+            base = self.origins.name(new)
         return self.beside(base, argument, kind) if base else "slot" if argument in self.slots else "carried"
 
     def index(self, value: str) -> str:
@@ -135,10 +143,53 @@ class Names:
         if own == _MEMORY:
             return base if found == {_MEMORY} else _with(base, "desc" if kind.kind == "desc" else "slot")
         if own == _TRUTH and found - {_TRUTH}:
-            return _with(base, "mask") if kind.shape else "condition"
+            return self._variant(base, _with(base, "mask"), kind) if kind.shape else "condition"
         if own == _NUMBER and found & {_TENSOR, _MEMORY}:
             return "slot" if value in self.slots else _with(base, "base")
-        return base
+        return self._variant(base, base, kind) if kind.shape else base
+
+    def _variant(self, base: str, name: str, kind: Type) -> str:
+        """The name of one of several tensors that belong to the author's `base`: which rows or columns it says, and for what it lies as it
+        does, where the others lie otherwise."""
+        others = self.variants.get(base, [])
+        layout = self.module.layout(kind)
+        if kind.kind not in ("int", "ptr"):
+            return name
+        layouts = list(dict.fromkeys(self.module.layout(other) for other in others))
+        roots = list(dict.fromkeys(map(_unsliced, layouts)))
+        of_tile = any(len(other.shape or ()) == 2 and 1 not in other.shape for other in others)
+        if of_tile or len([each for each in layouts if _unsliced(each) == _unsliced(layout)]) > 1:
+            name = _with(name, along) if (along := _along(kind, layout)) else name
+        main = next((root for root in roots if self._is_of(root, base)), roots[0] if roots else layout)
+        use = self._use(own := _unsliced(layout))
+        return name if own == main or not use or self._is_of(own, base) else _with(name, use)
+
+    def _use(self, layout: Layout) -> str:
+        """What a layout is for: `a` of one in which `a` is loaded, or an operand; "" where no operation says so."""
+        if isinstance(layout, (Mfma, Wmma)):
+            return "mma" if isinstance(layout, Mfma) else "wmma"
+        rank, _, role = min(self.layouts.roles.get(layout, []), default=(UNSURE, 0, ""))
+        return _USES.sub("", role) if rank < UNSURE else ""
+
+    def _is_of(self, layout: Layout, base: str) -> bool:
+        """Whether a layout is for what the author calls `base`, or what that points to."""
+        use = self._use(layout)
+        return bool(use) and (base.lower() == use or base.lower().startswith(f"{use}_"))
+
+
+def _unsliced(layout: Layout) -> Layout:
+    while isinstance(layout, Slice):
+        layout = layout.parent
+    return layout
+
+
+def _along(kind: Type, layout: Layout) -> str:
+    """What a tensor of numbers says of a tile: something for each of its rows, or for each column; "" of what is as large as the tile."""
+    if len(kind.shape) == 1:
+        return ("cols", "rows")[layout.dim] if isinstance(layout, Slice) and layout.dim < 2 else ""
+    if len(kind.shape) == 2 and 1 in kind.shape:
+        return ("cols", "rows")[kind.shape.index(1)]
+    return ""
 
 
 def _trips(ops: Sequence[Op], ends: set[str]) -> set[str]:

@@ -67,7 +67,7 @@ def broadcast(w: Writer, op: Op) -> None:
     source = source.whole
     wanted = w.layout_of(op, kind)
     if w.layout_of(op, source.type) != wanted:
-        source = Written(f"gl.convert_layout({source.text}, {w.layouts.spell(wanted, op.place.name)})", source.type)
+        source = Written(f"gl.convert_layout({source.text}, {w.spell(wanted, op)})", source.type)
     full = f"{source.at(ATOM)}.broadcast_to({w.shape(op, kind)})"
     w.always(op.results[0], replace(source, type=kind, full=full, shape=source.type.shape), op)
 
@@ -76,7 +76,7 @@ def expand_dims(w: Writer, op: Op) -> None:
     source, kind, axis = w.read(op.operands[0]).whole, op.type, op.attribute("axis")
     wanted = Slice(axis, w.layout_of(op, kind))
     if w.layout_of(op, source.type) != wanted:
-        layout = w.layouts.spell(wanted, op.place.name)
+        layout = w.spell(wanted, op)
         source = Written(f"gl.convert_layout({source.text}, {layout})", source.type)
     index = ", ".join("None" if d == axis else ":" for d in range(len(kind.shape or ())))
     w.always(op.results[0], Written(f"{source.at(ATOM)}[{index}]", kind), op)
@@ -103,6 +103,26 @@ def compare(w: Writer, op: Op) -> None:
     else:
         raise w.refuse(op, f"no operator compares like {word}")
     w.keep(op, replace(w.operator(f"{{0}} {sign} {{1}}", operands), type=kind), True)
+
+
+def divide(w: Writer, op: Op) -> None:
+    """A quotient, or a number of tiles: what is added to round up is one less than what it is divided by."""
+    more, by = (w.called.origins.made.get(value) for value in op.operands)
+    rest = w.called.origins.made.get(more.operands[1]) if more is not None and more.name == "arith.addi" else None
+    if (
+        by is None
+        or rest is None
+        or by.name != "arith.constant"
+        or rest.name != "arith.constant"
+        or w.uses[op.operands[0]] > 1
+    ):
+        return w.by_row(op, ROWS[op.name])
+    number, up = by.constant.integer, rest.constant.integer
+    sum_ = w.read(op.operands[0])
+    if number is None or number != (up or 0) + 1 or not sum_.text.endswith(f" + {up}"):
+        return w.by_row(op, ROWS[op.name], (sum_, w.read(op.operands[1])))
+    text = f"gl.cdiv({sum_.text.removesuffix(f' + {up}')}, {w.read(op.operands[1]).text})"
+    w.keep(op, Written(text, op.type), True)
 
 
 def xor(w: Writer, op: Op) -> None:
@@ -274,8 +294,8 @@ def local_alloc(w: Writer, op: Op) -> None:
     shared = w.module.shared(kind, tile)
     if shared is None:
         raise w.refuse(op, f"Gluon has no constructor for the layout {kind.layout}")
-    layout = f"{_BARRIER}.MBarrierLayout()" if _is_barrier(w, kind) else w.layouts.spell(shared, op.place.name)
-    parts = [w.dtype(op, kind), lists(tuple(kind.shape)), layout]
+    layout = f"{_BARRIER}.MBarrierLayout()" if _is_barrier(w, kind) else w.spell(shared, op)
+    parts = [w.dtype(op, kind), w.shape(op, kind), layout]
     if op.operands:
         parts.append(w.read(op.operands[0]).whole.text)
     w.flush()
@@ -402,7 +422,7 @@ def reinterpret(w: Writer, op: Op) -> None:
     shared = w.module.shared(kind, kind.shape)
     if shared is None:
         raise w.refuse(op, f"Gluon has no constructor for the layout {kind.layout}")
-    layout = w.layouts.spell(shared, op.place.name)
+    layout = w.spell(shared, op)
     parts = f"{w.dtype(op, kind)}, {lists(kind.shape)}, {layout}"
     w.keep(op, Written(f"{source.text}.reinterpret({parts})", kind), True)
 
@@ -492,6 +512,17 @@ def inline_asm(w: Writer, op: Op) -> None:
         w.several(op, text)
 
 
+def asm_of_threads(w: Writer, op: Op) -> None:
+    """Assembly that each thread runs once, with what it gives."""
+    operands = ", ".join(w.read(value).whole.text for value in op.operands)
+    if op.results:
+        raise w.refuse(op, "Gluon's form of it names the layouts of what it gives, which is not known here")
+    given = _arguments(
+        json.dumps(op.string), *([json.dumps(op.attribute("constraints")), f"[{operands}]"] if operands else [])
+    )
+    w.statement(op, Written(f"gl.inline_asm({given})", Type("none")))
+
+
 def call_of_nothing(w: Writer, op: Op) -> None:
     """What acts on GPUs of other makers alone."""
 
@@ -506,9 +537,17 @@ def external(w: Writer, op: Op) -> None:
 
 
 def sched_barrier(w: Writer, op: Op) -> None:
-    if op.word != "none":
+    if op.word == "none":
+        w.statement(op, Written("gl.amd.hint.sched_barrier()", Type("none")))
+    elif op.word in own_builtins.CROSSING:
+        w.statement(op, Written(f"{w.builtin(*own_builtins.sched_barrier(op.word))}()", Type("none")))
+    else:
         raise w.refuse(op, f"a barrier that {op.word} may cross")
-    w.statement(op, Written("gl.amd.hint.sched_barrier()", Type("none")))
+
+
+def priority(w: Writer, op: Op) -> None:
+    """How soon the instructions of a warp are taken before those of others."""
+    w.statement(op, Written(f'gl.inline_asm("s_setprio {op.word}")', Type("none")))
 
 
 # Tensor data mover
@@ -524,8 +563,8 @@ def descriptor(w: Writer, op: Op) -> None:
     shared = w.module.shared(kind, kind.shape)
     if shared is None:
         raise w.refuse(op, f"Gluon has no constructor for the layout {kind.layout}")
-    layout = w.layouts.spell(shared, op.place.name)
-    text = f"{_TDM}.make_tensor_descriptor({base.text}, {lists_of[0]}, {lists_of[1]}, {lists(kind.shape)}, {layout})"
+    layout = w.spell(shared, op)
+    text = f"{_TDM}.make_tensor_descriptor({base.text}, {lists_of[0]}, {lists_of[1]}, {w.shape(op, kind)}, {layout})"
     w.keep(op, Written(text, kind), True)
 
 
@@ -602,6 +641,7 @@ HANDLERS: dict[str, Handler] = {
     "tt.expand_dims": expand_dims,
     "arith.cmpi": compare,
     "arith.cmpf": compare,
+    "arith.divsi": divide,
     "arith.xori": xor,
     "arith.extui": extended,
     "arith.uitofp": extended,
@@ -637,8 +677,10 @@ HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(("tt.atomic_load", "tt.atomic_store", "tt.atomic_poll"), atomic_access),
     "tt.print": device_print,
     "tt.elementwise_inline_asm": inline_asm,
+    "ttg.inline_asm": asm_of_threads,
     "tt.extern_elementwise": external,
     "rocdl.sched.barrier": sched_barrier,
+    "rocdl.s.setprio": priority,
     "tt.grid_dependency_wait": call_of_nothing,
     "tt.grid_dependency_launch_dependents": call_of_nothing,
     "tt.make_tensor_descriptor": descriptor,

@@ -122,10 +122,13 @@ COPIES = frozenset(
         "amdg.async_tdm_scatter",
     )
 )
-# What makes two halves of a workgroup's warps alternate, which Triton's passes add last.
-PING_PONG = frozenset(
-    ("rocdl.s.setprio", "rocdl.s.barrier", "rocdl.workitem.id.x", "rocdl.sched.group.barrier", "amdg.cond_barrier")
-)
+# What makes two halves of a workgroup's warps alternate, which Triton's passes add last, and why Gluon cannot say it.
+PING_PONG = {
+    "rocdl.workitem.id.x": "Gluon has no number that the threads of a program differ in, by which half of the warps is chosen here",
+    "amdg.cond_barrier": "Gluon has no barrier at which only some warps wait",
+    "rocdl.s.barrier": "Gluon's barrier waits for LDS too",
+    "rocdl.sched.group.barrier": "Gluon has no order of kinds of instructions",
+}
 # In which order the text of an operation evaluates its operands, where that is not the order in which they are printed: Triton's code generator
 # visits keyword arguments before the others (`CodeGenerator.visit_Call`).
 ORDERS: dict[str, Callable[[list[str]], list[str]]] = {

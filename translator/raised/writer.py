@@ -13,15 +13,19 @@ from dataclasses import dataclass, field, replace
 from gluonize.decide.layouts.inferred import NoLayout, infer
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.gluon.imports import Import
+from gluonize.gluon.layout_names import LayoutNames
 from gluonize.gluon.own_builtins import BUILTIN
-from gluonize.raised.layouts import LayoutNames
-from gluonize.raised.names import Names, author_name, part_of, plain
+from gluonize.gluon.references import References
+from gluonize.raised.constexprs import Constexprs
+from gluonize.raised.names import Names, part_of, plain
+from gluonize.raised.origins import Origins
+from gluonize.raised.roles import UNSURE, suggest_roles
 from gluonize.raised.table import COPIES, ORDERS, PING_PONG, PROMISES, ROWS, Row
 from gluonize.raised.text import ANY, ATOM, COMPARISON, OPERATORS, UNARY, Written, dtype
 from gluonize.raised.waits import AnotherBlock, Groups
 from gluonize.rules.gluon import MODULES
 from gluonize.rules.targets import target
-from gluonize.trace.model.layouts import Layout, Opaque, lists
+from gluonize.trace.model.layouts import Layout, Opaque, SharedLayout, Slice, lists
 from gluonize.trace.model.module import Function, Module
 from gluonize.trace.model.op import Block, Op
 from gluonize.trace.model.op_text import VALUES
@@ -65,6 +69,8 @@ class Shared:
     imports: list[Import] = field(default_factory=list)
     target: str = ""
     source: Sequence[str] = ()
+    numbers: bool = False  # whether constexprs of the source stay numbers
+    trees: References = field(default_factory=References)
 
     def index_name(self, line: int) -> str:
         """What the source, if it is there, calls the index of the loop in a line."""
@@ -86,19 +92,31 @@ class Writer:
         layouts: LayoutNames | None = None,
     ):
         self.shared, self.module, self.function, self.handlers = shared, shared.module, function, handlers
-        self.layouts = layouts or LayoutNames()
+        self.layouts, self.trees = layouts or LayoutNames(), shared.trees
+        origins = Origins(function)
+        if layouts is None and function is not None:
+            suggest_roles(self.layouts, shared.module, function, origins)
+        self.constexprs = (
+            None if layouts or function is None or shared.numbers else Constexprs(shared.module, function, origins)
+        )
+        self.op: Op | None = None  # what is being written
         self.values: dict[str, Written] = {}
         self.pending: list[Pending] = []
         self.lines: list[Line] = []
         self.depth = 1
         self.warps = self.module.warps
-        self.names: set[str] = set()
+        self.names: set[str] = set(self.constexprs.values if self.constexprs else ())
         self.carried: set[str] = set()
-        self.called = Names(function)
+        self.called = Names(shared.module, function, self.layouts, origins)
         self.own: dict[str, int] = {}  # variables that are written once, where their value is -> the loop around that
-        self.first: dict[str, Line | None] = {}  # the line where a variable begins, None for parameters
+        self.first: dict[str, Line | None] = dict.fromkeys(
+            self.names
+        )  # the line where a variable begins, None for parameters
         self.loop = self.loops = 0  # the innermost one that is being written, 0 outside; how many there were
         self.homes: dict[str, str] = {}
+        self.following: dict[str, str] = (
+            {}
+        )  # what is called that a loop carries on with, where it may not stand in its place at once
         self.left_out: set[Op] = set()  # of which nothing comes
         self.uses: Counter[str] = Counter()
         self.place = 0
@@ -106,6 +124,15 @@ class Writer:
         self._groups: dict[str, Groups] = {}
 
     # Names and values
+
+    def parameters(self) -> dict[str, int]:
+        """The constexprs of the source that the statements name, each with its number."""
+        words = {word for line in self.lines for word in _WORD.findall(line.text)}
+        return {
+            name: number
+            for name, number in (self.constexprs.values if self.constexprs else {}).items()
+            if name in words
+        }
 
     def fresh(self, base: str) -> str:
         """A name that nothing has yet."""
@@ -161,7 +188,13 @@ class Writer:
                 del self.pending[at]
                 self.taken = True
                 return item.written
-        return self.values[value]
+        return self.as_constexpr(self.values[value])
+
+    def as_constexpr(self, written: Written) -> Written:
+        """A number as the constexpr that it is in the source, where it is one."""
+        if self.constexprs and written.literal and written.text.isdigit():
+            return replace(written, text=self.constexprs.number(self.op, int(written.text)) or written.text)
+        return written
 
     def named(self, value: str) -> Written:
         """The expression for a value that may be read several times: a number, or a variable."""
@@ -175,7 +208,7 @@ class Writer:
         """The variable for a value, which gets one here where it has none."""
         found = self.named(value)
         if not found.text.isidentifier():
-            name = self.fresh(author_name(value) or "x")
+            name = self.fresh(self.called.origins.name(value) or "x")
             self.line(f"{name} = {self.typed(found).text}")
             self.first[name] = self.lines[-1]
             found = self.values[value] = Written(name, found.type)
@@ -275,6 +308,12 @@ class Writer:
             before = self.values.get(op.operands[2])
             if before is not None and before.text in self.carried:
                 return plain(before.text)
+        found = self._usual(value, written, op)
+        return f"next_{found}" if self.following.get(value) == found else found
+
+    def _usual(self, value: str, written: Written, op: Op) -> str:
+        if value in self.called.ahead:
+            return f"next_{plain(self.values[op.operands[0]].text)}"
         found = self.called.of(value, op, written.type)
         if found in ("tile", "desc") and op.operands:
             source = self.values.get(op.operands[0])
@@ -346,6 +385,7 @@ class Writer:
                 self.place = op.place.line
             if "fastmath<" in op.text:
                 raise self.refuse(op, "it may round in another way than Gluon's")
+            self.op = op
             operands = VALUES.findall(op.text)
             if op.name in ORDERS:
                 operands = ORDERS[op.name](operands)
@@ -358,11 +398,12 @@ class Writer:
             elif op.name in ROWS:
                 self.by_row(op, ROWS[op.name])
             else:
-                raise self.refuse(op, "Gluon has no spelling for it that is known here")
+                raise self.refuse(op, PING_PONG.get(op.name, "Gluon has no spelling for it that is known here"))
+        self.op = None
 
-    def by_row(self, op: Op, row: Row) -> None:
-        """Write an operation as its row says."""
-        operands = [self.read(value) for value in op.operands]
+    def by_row(self, op: Op, row: Row, operands: Sequence[Written] = ()) -> None:
+        """Write an operation as its row says. operands: those of it that have been read."""
+        operands = list(operands) or [self.read(value) for value in op.operands]
         kinds = op.result_types
         if not any(kind.kind != "token" for kind in kinds):
             self.statement(op, self.filled(op, row, operands, None))
@@ -428,6 +469,8 @@ class Writer:
             return f"[{', '.join(map(str, op.integers('order')))}]"
         if name == "copies":
             return self.copies
+        if name == "end" and op.attribute("start") == 0:
+            return self.size(op.results[0], op.type, 0)
         if name == "axis" and op.word in ("x", "y", "z"):
             return str("xyz".index(op.word))
         if name in ("dtype", "unsigned", "shape", "layout"):
@@ -447,10 +490,27 @@ class Writer:
         return self.dtype(op, kind).replace("gl.int", "gl.uint")
 
     def shape(self, op: Op, kind: Type) -> str:
-        return lists(tuple(kind.shape or ()))
+        """The shape of an operation's result, with the constexprs of the source."""
+        return f"[{', '.join(self.size(op.results[0], kind, at) for at in range(len(kind.shape or ())))}]"
+
+    def size(self, value: str, kind: Type, dimension: int) -> str:
+        """A dimension of a value: the constexpr of the source that it is, else a number."""
+        assert kind.shape is not None
+        number = kind.shape[dimension]
+        name = self.constexprs.size(value, dimension - len(kind.shape), number) if self.constexprs else ""
+        return name or str(number)
 
     def layout(self, op: Op, kind: Type) -> str:
-        return self.layouts.spell(self.layout_of(op, kind), op.place.name)
+        return self.spell(self.layout_of(op, kind), op)
+
+    def spell(self, layout: Layout, op: Op) -> str:
+        """The expression for a layout, which is called after what an operation makes where the module has no use that says more."""
+        if op.place.name:
+            kind = "shared" if isinstance(layout, SharedLayout) else "layout"
+            self.layouts.suggest(
+                layout, f"{op.place.name.lower()}_{kind}", UNSURE + isinstance(layout, Slice), op.place.line
+            )
+        return self.trees.text(self.layouts.spell(layout).code)
 
     def layout_of(self, op: Op, kind: Type) -> Layout:
         """The layout of a tensor. Raises for one without a constructor."""
@@ -466,7 +526,7 @@ class Writer:
         return Written(f"{left} {sign} {operands[1].at(level + 1)}", operands[0].type, level)
 
     def without_sign(self, operand: Written) -> Written:
-        if operand.literal:
+        if operand.literal and not operand.text.isidentifier():
             value = int(operand.text)
             bits = int(operand.type.element[1:])
             return replace(operand, text=str(value % (1 << bits)))
@@ -503,7 +563,7 @@ class Writer:
             found = infer(target(self.shared.target), self.warps, name, source.shape or (), given, detail)
         except (NoLayout, ValueError) as error:
             raise self.refuse(op, f"Gluon finds no layout for its result ({error})") from None
-        return "" if found == wanted else self.layouts.spell(wanted, op.place.name)
+        return "" if found == wanted else self.spell(wanted, op)
 
 
 def _in_order(some: Sequence[str], all_of_them: Sequence[str]) -> bool:

@@ -63,7 +63,7 @@ def _write_together(
     """Kernels that differ in tile sizes alone as one. Raises: TranslationError `raise-together` where they differ in more."""
     if len(kernels) != 1:
         raise typer.BadParameter("--together needs the name of one kernel: -k NAME")
-    raised = [_raised(entry.path, entry.options, stage) for entry in found]
+    raised = [_raised(entry.path, entry.options, stage, numbers=True) for entry in found]
     alike = raised_together(raised) if raised else None
     if alike is None:
         message = f"the {len(raised)} modules of {kernels[0]} differ in more than tile sizes"
@@ -79,11 +79,11 @@ def _write_together(
         print(f"{path}: {kernels[0]} for {each[0].target}; its {len(each)} launches: {launches_path(path)}")
 
 
-def _raised(path: Path, options: dict, stage: str, target: str | None = None) -> Raised:
+def _raised(path: Path, options: dict, stage: str, target: str | None = None, numbers: bool = False) -> Raised:
     """A module raised, at a stage of Triton's passes: those before the last are made again of the TTIR that lies beside it."""
     name = path.name
     if stage == "last" and path.suffix != ".ttir":
-        return raise_module(_read(path), name=name, options=options)
+        return raise_module(_read(path), name=name, options=options, numbers=numbers)
     ttir = path.with_suffix(".ttir")
     if not ttir.exists():
         help = "raise a kernel of a cache, or what `gluonize compile --emit stages` writes"
@@ -97,7 +97,7 @@ def _raised(path: Path, options: dict, stage: str, target: str | None = None) ->
     known = {key: value for key, value in options.items() if key in (*AMD_OPTIONS, *OPTIONS) and value is not None}
     with WorkerPool(1) as pool:
         text = pool.call("gluonize.trace.passes.stages:module_at", _read(ttir), stage, told, known)
-    return raise_module(text, name=f"{name}, at the stage {stage!r}", options=options)
+    return raise_module(text, name=f"{name}, at the stage {stage!r}", options=options, numbers=numbers)
 
 
 def _read(path: Path) -> str:

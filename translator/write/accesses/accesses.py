@@ -7,6 +7,7 @@ import ast
 from gluonize.facts.callees import Callee, bound, is_absent, is_empty, is_given, is_none, is_plain_access, is_zero
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.loops.read_once import read_once
+from gluonize.gluon.layout_names import store_role
 from gluonize.gluon.written import Moved, Written, binary
 from gluonize.gluon.written import call as called
 from gluonize.gluon.written import grouped, keyword, literal, method, operand
@@ -236,10 +237,7 @@ def _cast(writing: Writing, text: Written, own: object, fact: TensorFact, pointe
 
 def _store_role(facts: FunctionFacts, pointer: ast.expr) -> str:
     names = [n.id for n in ast.walk(pointer) if isinstance(n, ast.Name) and is_pointer(facts, n)]
-    stem = names[0].lower() if names else "out"
-    for suffix in ("_ptrs", "_ptr", "_pointers", "_pointer"):
-        stem = stem.removesuffix(suffix)
-    return f"{stem}_store"
+    return store_role(names[0] if names else "")
 
 
 def emit_atomic(writing: Writing, addressing: Addressing, call: Called, want: Layout | None) -> Written:

@@ -24,8 +24,8 @@ from gluonize.gluon.code import code_of
 from gluonize.gluon.function import GluonFunction, layout_made, parsed
 from gluonize.gluon.names import spelled_apart
 from gluonize.gluon.nodes import Code
-from gluonize.gluon.written import Written, grouped, literal
 from gluonize.gluon.walk import called, children, dotted, names, walk
+from gluonize.gluon.written import Written, grouped, literal
 from gluonize.read.files.source_text import Edit
 from gluonize.rules import gluon
 from gluonize.trace.front.trace import ConstFact

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from gluonize.facts.callees import Callee, bind
 from gluonize.facts.syntax import arguments_of
-from gluonize.gluon.imports import TRITON_LANGUAGE
 from gluonize.gluon.code import code_of
+from gluonize.gluon.imports import TRITON_LANGUAGE
 from gluonize.gluon.written import Does, Part, Written, attribute, doing, made, operand
 from gluonize.rules.rows import Row
 from gluonize.rules.template import template as parsed

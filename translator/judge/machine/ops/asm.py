@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from gluonize.judge.machine.dtypes import rounded
 from gluonize.judge.machine.hazards import NotRunnable
 from gluonize.judge.machine.table import as_type, row
 from gluonize.rules import ptx
+
+_PRIORITY = re.compile(r"s_setprio [0-3]")
 
 
 @row("tt.elementwise_inline_asm")
@@ -33,3 +37,12 @@ def inline_asm(machine, op, *operands):
         held = [value.view(np.float32 if kind.element == "f32" else np.int32) for value, kind in zip(values, types)]
         found = tuple(as_type(np.asarray(value), kind) for value, kind in zip(held, types))
         return found if len(found) > 1 else found[0]
+
+
+@row("ttg.inline_asm")
+def asm_of_threads(machine, op):
+    """Assembly that says no more than how soon a warp's instructions are taken."""
+    if op.results or not _PRIORITY.fullmatch(op.string or ""):
+        raise NotRunnable(
+            "ttg.inline_asm", f"the machine does not know this assembly: {(op.string or '').strip()[:60]}"
+        )
