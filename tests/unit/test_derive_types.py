@@ -637,3 +637,48 @@ def k(packed, out, B: tl.constexpr):
 """
     found = types(derive(tmp_path, text))
     assert (found["packed"], found["out"]) == expected
+
+
+FLAG = """
+@triton.jit
+def k(q, o, IS_BF16: tl.constexpr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(q + i).to(tl.float32)
+    if IS_BF16:
+        y = x.to(tl.bfloat16)
+    else:
+        y = x.to(tl.float16)
+    tl.store(o + i, y)
+
+
+def run(q):
+    q = q.transpose(0, 1)
+    o = torch.empty_like(q)
+    k[(1,)](q, o, IS_BF16=q.dtype == torch.bfloat16, B=64)
+"""
+
+
+def test_a_flag_that_asks_for_a_type_goes_with_the_type(tmp_path):
+    launches = derive(tmp_path, FLAG).launches
+    had = {(spec.signature["q"], spec.signature["o"], spec.constexprs["IS_BF16"]) for spec in launches}
+    assert had == {("*bf16", "*bf16", True), ("*fp16", "*fp16", False)}
+
+
+def test_a_tile_of_which_host_code_says_nothing_is_no_size(tmp_path):
+    text = """
+@triton.jit
+def k(a, b, c, count, BLOCK_M: tl.constexpr):
+    i = tl.arange(0, BLOCK_M)[:, None] * BLOCK_M + tl.arange(0, BLOCK_M)[None, :]
+    tl.store(c + i, tl.dot(tl.load(a + i), tl.load(b + i)) * count)
+
+def run(a, b, c, tile):
+    count = a.shape[0] // tile
+    k[(count,)](a, b, c, count, BLOCK_M=tile)
+"""
+    assert derive(tmp_path, text).launches[0].constexprs["BLOCK_M"] == 64  # of 256 x 256 none fits into LDS
+
+
+def test_options_that_a_dict_is_given_by_name(tmp_path):
+    text = FLAG.replace("    k[", "    opts = {}\n    opts.update({'num_stages': 3}, num_warps=8)\n    k[")
+    options = derive(tmp_path, text.replace("B=64)", "B=64, **opts)")).launches[0].options
+    assert options["num_warps"] == 8 and options["num_stages"] == 3
