@@ -682,3 +682,43 @@ def test_options_that_a_dict_is_given_by_name(tmp_path):
     text = FLAG.replace("    k[", "    opts = {}\n    opts.update({'num_stages': 3}, num_warps=8)\n    k[")
     options = derive(tmp_path, text.replace("B=64)", "B=64, **opts)")).launches[0].options
     assert options["num_warps"] == 8 and options["num_stages"] == 3
+
+
+def test_a_tile_that_one_launch_says_is_that_of_another(tmp_path):
+    text = """
+@triton.jit
+def k(a, b, c, FLAG: tl.constexpr, GROUPS: tl.constexpr):
+    i = tl.arange(0, GROUPS * 16)[:, None] * 1024 + tl.arange(0, GROUPS * 16)[None, :]
+    product = tl.dot(tl.load(a + i), tl.load(b + i))
+    if FLAG:
+        product += 1
+    tl.store(c + i, product)
+
+def run(a, b, c):
+    k[(1,)](a, b, c, FLAG=False, GROUPS=4 if a.shape[0] % 128 == 0 else 2)
+
+class Layer:
+    def forward(self, a, b, c):
+        FLAG, GROUPS = True, self.choose(a)
+        k[(1,)](a, b, c, FLAG=FLAG, GROUPS=GROUPS)
+"""
+    assert [spec.constexprs["GROUPS"] for spec in derive(tmp_path, text).launches] == [4, 4]
+
+
+def test_a_made_up_size_unrolls_no_loop_hundreds_of_times(tmp_path):
+    text = """
+@triton.jit
+def k(x, out, F: tl.constexpr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    total = tl.zeros((B,), tl.float32)
+    for f in tl.static_range(F):
+        total += tl.load(x + i * F + f)
+    tl.store(out + i, total)
+
+def run(x, out):
+    rows, F = x.shape
+    k[(1,)](x, out, F=F, B=64)
+"""
+    assert derive(tmp_path, text).launches[0].constexprs["F"] == 16
+    told = text.replace("def run(x, out):", "def run(x, out):\n    x = torch.empty(64, 96)")
+    assert derive(tmp_path, told).launches[0].constexprs["F"] == 96

@@ -15,7 +15,7 @@ from gluonize.read.launches.derive.proposal.guess import Guess, Proposal
 from gluonize.read.launches.derive.proposal.other_heuristics import heuristic_choices
 from gluonize.read.launches.derive.proposal.propose import Proposer
 from gluonize.read.launches.derive.proposal.revise import settled
-from gluonize.read.launches.derive.proposal.several_tiles import longer_sizes
+from gluonize.read.launches.derive.proposal.several_tiles import fitting_sizes
 from gluonize.read.launches.derive.proposal.stored_types import with_stored_types
 from gluonize.read.launches.derive.proposal.tensor_types import roots
 from gluonize.read.launches.derive.proposal.verdict import Branch, Judge, Verdict
@@ -57,14 +57,14 @@ def covering_launches(evidence: Evidence, judge: Judge) -> tuple[list[Covered], 
 
 
 def _with_trips(evidence: Evidence, proposer: Proposer, config: Any) -> Proposer:
-    """The proposer with larger sizes in the place of made-up ones with which a loop would not run."""
-    longer = longer_sizes(evidence, proposer.proposal(config))
+    """The proposer with other sizes in the place of made-up ones with which a loop would not run, or be unrolled too often."""
+    fitting = fitting_sizes(evidence, proposer.proposal(config))
     passed = proposer.site.arguments if proposer.site is not None else {}
-    host = {ast.unparse(passed[n]): g.value for n, g in longer.items() if n in passed and _is_size(passed[n])}
+    host = {ast.unparse(passed[n]): g.value for n, g in fitting.items() if n in passed and _is_size(passed[n])}
     if host:
         proposer = Proposer(evidence, proposer.site, {**proposer.names, **host})
-        longer = longer_sizes(evidence, proposer.proposal(config))
-    proposer.larger = {n: g for n, g in longer.items() if n not in passed}
+        fitting = fitting_sizes(evidence, proposer.proposal(config))
+    proposer.larger = {n: g for n, g in fitting.items() if n not in passed}
     return proposer
 
 
@@ -148,7 +148,18 @@ def _alternatives(
         yield proposer.proposal(config, {**fixed, name: guess})
     for other in others:
         if other is not proposer:
-            yield other.proposal(config, fixed)
+            tiles = _open_tiles(evidence, other.proposal(config, fixed), first)
+            yield other.proposal(config, {**fixed, **tiles})
+
+
+def _open_tiles(evidence: Evidence, proposal: Proposal, first: Proposal) -> dict[str, Guess]:
+    """Sizes of tiles that a launch site does not say, as the first launch has them: several large ones do not fit into LDS together."""
+    return {
+        name: first.arguments[name]
+        for name, guess in proposal.arguments.items()
+        if guess.is_constant and guess.confidence == "use" and type(guess.value) is int
+        if first.arguments[name].is_constant and evidence.uses.arguments[name].any("tile", "static")
+    }
 
 
 def _host_choices(evidence: Evidence, proposer: Proposer) -> list[tuple[str, Any]]:
