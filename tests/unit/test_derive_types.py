@@ -637,3 +637,88 @@ def k(packed, out, B: tl.constexpr):
 """
     found = types(derive(tmp_path, text))
     assert (found["packed"], found["out"]) == expected
+
+
+FLAG = """
+@triton.jit
+def k(q, o, IS_BF16: tl.constexpr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(q + i).to(tl.float32)
+    if IS_BF16:
+        y = x.to(tl.bfloat16)
+    else:
+        y = x.to(tl.float16)
+    tl.store(o + i, y)
+
+
+def run(q):
+    q = q.transpose(0, 1)
+    o = torch.empty_like(q)
+    k[(1,)](q, o, IS_BF16=q.dtype == torch.bfloat16, B=64)
+"""
+
+
+def test_a_flag_that_asks_for_a_type_goes_with_the_type(tmp_path):
+    launches = derive(tmp_path, FLAG).launches
+    had = {(spec.signature["q"], spec.signature["o"], spec.constexprs["IS_BF16"]) for spec in launches}
+    assert had == {("*bf16", "*bf16", True), ("*fp16", "*fp16", False)}
+
+
+def test_a_tile_of_which_host_code_says_nothing_is_no_size(tmp_path):
+    text = """
+@triton.jit
+def k(a, b, c, count, BLOCK_M: tl.constexpr):
+    i = tl.arange(0, BLOCK_M)[:, None] * BLOCK_M + tl.arange(0, BLOCK_M)[None, :]
+    tl.store(c + i, tl.dot(tl.load(a + i), tl.load(b + i)) * count)
+
+def run(a, b, c, tile):
+    count = a.shape[0] // tile
+    k[(count,)](a, b, c, count, BLOCK_M=tile)
+"""
+    assert derive(tmp_path, text).launches[0].constexprs["BLOCK_M"] == 64  # of 256 x 256 none fits into LDS
+
+
+def test_options_that_a_dict_is_given_by_name(tmp_path):
+    text = FLAG.replace("    k[", "    opts = {}\n    opts.update({'num_stages': 3}, num_warps=8)\n    k[")
+    options = derive(tmp_path, text.replace("B=64)", "B=64, **opts)")).launches[0].options
+    assert options["num_warps"] == 8 and options["num_stages"] == 3
+
+
+def test_a_tile_that_one_launch_says_is_that_of_another(tmp_path):
+    text = """
+@triton.jit
+def k(a, b, c, FLAG: tl.constexpr, GROUPS: tl.constexpr):
+    i = tl.arange(0, GROUPS * 16)[:, None] * 1024 + tl.arange(0, GROUPS * 16)[None, :]
+    product = tl.dot(tl.load(a + i), tl.load(b + i))
+    if FLAG:
+        product += 1
+    tl.store(c + i, product)
+
+def run(a, b, c):
+    k[(1,)](a, b, c, FLAG=False, GROUPS=4 if a.shape[0] % 128 == 0 else 2)
+
+class Layer:
+    def forward(self, a, b, c):
+        FLAG, GROUPS = True, self.choose(a)
+        k[(1,)](a, b, c, FLAG=FLAG, GROUPS=GROUPS)
+"""
+    assert [spec.constexprs["GROUPS"] for spec in derive(tmp_path, text).launches] == [4, 4]
+
+
+def test_a_made_up_size_unrolls_no_loop_hundreds_of_times(tmp_path):
+    text = """
+@triton.jit
+def k(x, out, F: tl.constexpr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    total = tl.zeros((B,), tl.float32)
+    for f in tl.static_range(F):
+        total += tl.load(x + i * F + f)
+    tl.store(out + i, total)
+
+def run(x, out):
+    rows, F = x.shape
+    k[(1,)](x, out, F=F, B=64)
+"""
+    assert derive(tmp_path, text).launches[0].constexprs["F"] == 16
+    told = text.replace("def run(x, out):", "def run(x, out):\n    x = torch.empty(64, 96)")
+    assert derive(tmp_path, told).launches[0].constexprs["F"] == 96

@@ -70,6 +70,12 @@ def test_what_an_atomic_operation_reads_is_not_used(tmp_path):
     assert text.count("tl.atomic_add(") == 1 and 'mask=before_1, sem="relaxed", scope="gpu")' in text
     with pytest.raises(TranslationError, match="what an atomic operation reads is used"):
         lifted(tmp_path, source.format(value="before"), "hip:gfx950", arguments, {}, [1])
+    swapped = source.format(value=1).replace(
+        "gl.atomic_add(x_ptr + at, 2.0, mask=at < 200", "gl.atomic_cas(x_ptr + at, at, at"
+    )
+    integers = {name: ("*i32", tensor("int32", 256)) for name in ("x_ptr", "y_ptr")}
+    with pytest.raises(TranslationError, match="what an atomic operation reads is used"):
+        lifted(tmp_path, swapped, "hip:gfx950", integers, {}, [1])
 
 
 @pytest.mark.parametrize("extent, moves", [("2**31 - 1", True), ("n", False)])

@@ -35,3 +35,31 @@ def test_each_iteration_reads_where_the_source_does(source: str, target: str, tm
     values = {"a_ptr": tensor(1024), "d_ptr": tensor(64), "n": 3}
     spec = launch("kernel", {"a_ptr": "*fp32", "d_ptr": "*fp32", "n": "i32"}, {"B": 64}, values=values)
     validated(tmp_path, FORWARD[source], spec, target)
+
+
+BESIDE = dedent("""
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def kernel(x, g, o, GC, LOW, HAS: tl.constexpr, B: tl.constexpr):
+        rows, cols = tl.arange(0, B), tl.arange(0, B)
+        v = tl.load(x + rows[:, None] * B + cols[None, :])
+        base = g + tl.program_id(0).to(tl.int64) * GC * B
+        o_base = o + tl.program_id(0).to(tl.int64) * B
+        for turn in range(2):
+            if HAS:
+                if turn > 0:
+                    tl.store(base + rows[:, None] * GC + (cols - LOW)[None, :], v, mask=(cols >= LOW)[None, :])
+        if HAS:
+            r = base + rows * GC
+            tl.store(r + B, tl.sum(v, axis=1))
+        tl.store(o_base + rows, tl.sum(v, axis=1))
+    """)
+
+
+def test_a_variable_made_of_a_base_that_becomes_an_offset(tmp_path: Path):
+    values = {"x": tensor(1024), "g": tensor(8192), "o": tensor(64), "GC": 80, "LOW": 3}
+    kinds = {"x": "*fp32", "g": "*fp32", "o": "*fp32", "GC": "i32", "LOW": "i32"}
+    spec = launch("kernel", kinds, {"HAS": True, "B": 32}, values=values)
+    validated(tmp_path, BESIDE, spec, "gfx950")

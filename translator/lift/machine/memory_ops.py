@@ -334,6 +334,15 @@ def pointer_store(run: Run, op: Op, given: list[Value]) -> list[Value]:
 ATOMICS = {"fadd": "add", "exch": "xchg"} | {name: name for name in ("add", "max", "min", "and", "or", "xor")}
 
 
+def compare_and_swap(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    raise _dependent(op)  # whether it swaps is what it is for
+
+
+def _dependent(op: Op) -> NotLifted:
+    why = "what an atomic operation reads is used, so that programs or threads depend on each other"
+    return NotLifted(why, op)
+
+
 def pointer_atomic(run: Run, op: Op, given: list[Value]) -> list[Value]:
     return atomic(run, op, given[0], given[1], given[2:])
 
@@ -342,7 +351,7 @@ def atomic(run: Run, op: Op, pointers: Node, value: Value, mask: Sequence[Value]
     """An atomic write of which nothing is read back. Raises: NotLifted for any other: programs talk by these."""
     how, semantics, scope = op.words[:3]
     if any(op.results[0] in other.operands for other in run.module.walk()):
-        raise NotLifted("what an atomic operation reads is used, so that programs or threads depend on each other", op)
+        raise _dependent(op)
     if how not in ATOMICS:
         raise NotLifted(f"an atomic operation {how}", op)
     effect(run, op, "atomic", (pointers, value, *mask), (ATOMICS[how], semantics, scope))
@@ -396,5 +405,6 @@ MEMORY: dict[str, Callable] = {
     "tt.store": pointer_store,
     "tt.load": pointer_load,
     "tt.atomic_rmw": pointer_atomic,
+    "tt.atomic_cas": compare_and_swap,
     "ttg.async_copy_global_to_local": async_copy,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -114,6 +114,20 @@ def address_of(facts: FunctionFacts, state_of: StateOf, fresh: FreshNames, node:
         tensors = tuple(Term(t.node, t.sign, axes) for t in address.tensors)
         return replace(address, tensors=tensors, web_axes=axes)
     return None
+
+
+def tensors_from(facts: FunctionFacts, web: Web) -> Iterator[ast.BinOp]:
+    """The sums that make tensors of pointers of a scalar pointer variable. What other pointer variables are is not asked: that may rest on what
+    this one is."""
+    for node in facts.nodes:
+        start: ast.AST = node
+        while isinstance(start, (ast.BinOp, ast.Subscript)) and is_pointer(facts, start):
+            if isinstance(start, ast.Subscript):
+                start = start.value
+            else:
+                start = start.left if is_pointer(facts, start.left) else start.right
+        if isinstance(node, ast.BinOp) and facts.webs.of_use.get(start) is web and facts.tensor(node) is not None:
+            yield node
 
 
 def is_pointer(facts: FunctionFacts, node: ast.AST) -> bool:

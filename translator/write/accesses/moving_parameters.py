@@ -19,7 +19,7 @@ from gluonize.facts.function import FunctionFacts
 from gluonize.facts.numbers.signs import Signs
 from gluonize.facts.webs import Web
 from gluonize.trace.front.trace import ConstFact, TensorFact
-from gluonize.write.accesses.addresses import address_of, is_pointer, scalar_name
+from gluonize.write.accesses.addresses import address_of, is_pointer, scalar_name, tensors_from
 from gluonize.write.accesses.pointers import not_negative
 from gluonize.write.state.fresh_names import FreshNames
 from gluonize.write.state.variables import SplitPointer
@@ -95,9 +95,7 @@ def _in_tensor(facts: FunctionFacts, use: ast.Name, parents: dict[ast.AST, ast.A
 def may_be_negative(facts: FunctionFacts, state_of: StateOf, fresh: FreshNames, web: Web) -> bool:
     """Whether offsets from the scalar pointer variable are not known to have a sign."""
     proof = Signs(facts, "offsets from a parameter that moves")
-    for node in facts.nodes:
-        if not isinstance(node, ast.BinOp) or facts.tensor(node) is None or not is_pointer(facts, node):
-            continue
+    for node in tensors_from(facts, web):
         address = address_of(facts, state_of, fresh, node)
         if address is None or address.web is not None or facts.webs.of_use.get(address.base) is not web:
             continue

@@ -17,10 +17,10 @@ from gluonize.write.accesses.addresses import (
     Addressing,
     base_variable,
     is_bare_parameter,
-    is_pointer,
     names_of,
     root_parameter,
     scalar_name,
+    tensors_from,
     wide_scalar,
     wide_term,
 )
@@ -73,9 +73,7 @@ def split_scalar(addressing: Addressing, web: Web) -> SplitPointer | None:
 def _serves_any_storage(addressing: Addressing, web: Web) -> bool:
     """Whether all offsets from a scalar pointer variable reach what is accessed, whatever the storage."""
     facts = addressing.facts
-    for node in facts.nodes:
-        if not isinstance(node, ast.BinOp) or facts.tensor(node) is None or not is_pointer(facts, node):
-            continue
+    for node in tensors_from(facts, web):
         address = address_of(addressing, node)
         if address is None or address.web is not None or facts.webs.of_use.get(address.base) is not web:
             continue

@@ -10,7 +10,7 @@ from gluonize.read.evaluate.host_objects import UserFunction
 from gluonize.read.evaluate.host_values import HostName
 from gluonize.read.evaluate.program import Program
 from gluonize.read.launches.derive.host.calls import call_method, call_torch, described, describes
-from gluonize.read.launches.derive.host.dtypes import is_torch_dtype, looked_up, same_dtype
+from gluonize.read.launches.derive.host.dtypes import allowed_types, is_torch_dtype, looked_up, same_dtype
 from gluonize.read.launches.derive.host.model import (
     Descriptor,
     Dtype,
@@ -37,7 +37,7 @@ class TooLong(Exception):
 
 class HostExpressions:
     """Evaluates expressions; `steps` and `depth` bound what is done, `ranks` are what is known of tensors by name, `asked` the dimensions
-    that they need for what is passed."""
+    that they need for what is passed, `open_types` the types that tensors were compared with whose own is not shown."""
 
     program: Program
     steps: int
@@ -45,6 +45,7 @@ class HostExpressions:
     ranks: Mapping[str, Rank]
     asked: Mapping[str, int]
     history: Any  # of `host_run.History`
+    open_types: dict[str, set[str]]
 
     def called(self, function: UserFunction, bound: dict[str, Any], name: str) -> Any:
         """The result of a host function for these arguments."""
@@ -226,6 +227,10 @@ class HostExpressions:
 
     def compare_types(self, op: ast.cmpop, left: Any, right: Any, name: str) -> Any:
         same = same_dtype(left, right)
+        if same is None:
+            for side in (left, right):
+                if isinstance(side, Dtype):
+                    self.open_types.setdefault(side.owner.root().name, set()).update(allowed_types([left, right]))
         if same is None or not isinstance(op, (ast.Eq, ast.Is, ast.In, ast.NotEq, ast.IsNot, ast.NotIn)):
             return Model(name)
         return same == isinstance(op, (ast.Eq, ast.Is, ast.In))

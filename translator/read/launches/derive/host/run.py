@@ -7,6 +7,7 @@ second dimension is a size that the name `N` stands for; so N and BLOCK agree, a
 from __future__ import annotations
 
 import ast
+import copy
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -39,6 +40,9 @@ class HostState:
     contradicts: bool
     attributes: dict[str, Any] = field(default_factory=dict)  # `ctx.name`: what was assigned to attributes of names
     grid: Any = None
+    open_types: Mapping[str, set[str]] = field(
+        default_factory=dict
+    )  # of parameters: what types they were compared with
 
 
 class _Reached(Exception):
@@ -70,6 +74,7 @@ class HostRun(HostExpressions):
         default_factory=dict
     )  # the item of each loop around the launch, by its number
     loops: dict[ast.For, list] = field(default_factory=dict)  # the loops around the launch, with their items
+    open_types: dict[str, set[str]] = field(default_factory=dict)
 
     @functools.cached_property
     def ranks(self) -> dict[str, Rank]:
@@ -121,7 +126,8 @@ class HostRun(HostExpressions):
         attributes = {name: value for name, value in env.items() if "." in name}
         launched = getattr(self.site.call, "func", None)
         grid = self.value(launched.slice, env, self.site.inner) if isinstance(launched, ast.Subscript) else None
-        return HostState(arguments, options, parameters, self.contradicts, attributes, grid)
+        open_types = {name: types for name, types in self.open_types.items() if name in parameters}
+        return HostState(arguments, options, parameters, self.contradicts, attributes, grid, open_types)
 
     def spread_out(self, env: dict[str, Any]) -> dict[str, Any]:
         """The arguments of the launch from the first `*x.stride()` on; none where they do not fit what is given by name."""
@@ -177,7 +183,9 @@ class HostRun(HostExpressions):
         said = documented_types(function) if isinstance(function, ast.FunctionDef) else {}
         for arg in (*positional, *spec.kwonlyargs):
             if arg.arg in self.given:
-                out[arg.arg] = self.given[arg.arg]
+                given = self.given[arg.arg]
+                # Sizes that one run asks it for are not known in another.
+                out[arg.arg] = replace(given, dims=copy.copy(given.dims)) if isinstance(given, Model) else given
                 continue
             tensor, text = is_tensor(arg, function), ast.unparse(arg.annotation) if arg.annotation is not None else ""
             scalar = next((kind for kind in ("float", "bool", "int") if text.split(" | ")[0] == kind), "")
@@ -228,6 +236,7 @@ class HostRun(HostExpressions):
 
     def called(self, function: UserFunction, bound: dict[str, Any], name: str) -> Any:
         inner = HostRun(self.program, self.site, self.pointers, bound, self.steps, self.depth + 1)
+        inner.open_types = self.open_types
         env = inner.parameters(function.node, function.scope)  # type: ignore[arg-type]
         try:
             if isinstance(function.node, ast.Lambda):
@@ -354,16 +363,19 @@ class HostRun(HostExpressions):
             owner = env.get(node.func.value.id)
             if isinstance(owner, list) and node.func.attr == "append" and node.args:
                 owner.append(self.value(node.args[0], env, scope))
-            elif isinstance(owner, dict) and node.func.attr == "update" and node.args:
-                found = self.value(node.args[0], env, scope)
+            elif isinstance(owner, dict) and node.func.attr == "update":
+                found = self.value(node.args[0], env, scope) if node.args else {}
                 owner.update(found if isinstance(found, dict) else {})
+                owner.update({k.arg: self.value(k.value, env, scope, k.arg) for k in node.keywords if k.arg})
 
     def assign(self, target: ast.expr, value: Any, env: dict[str, Any]) -> None:
         if isinstance(target, ast.Name):
             if isinstance(value, Model) and value.name == "?":
                 value.name = target.id
             if not self.depth and target.id in self.given:
-                value = self.given[target.id]
+                given = self.given[target.id]
+                made = isinstance(given, Model) and isinstance(value, Model) and value.is_tensor
+                value = value if made else given  # `q = q.transpose(1, 2)` is made of the one that is given
             env[target.id] = value
         elif isinstance(target, (ast.Tuple, ast.List)):
             for inner, item in zip(target.elts, self.unpacked(target, value)):

@@ -15,14 +15,16 @@ from gluonize.read.launches.derive.proposal.guess import Guess, Proposal
 from gluonize.read.launches.derive.proposal.other_heuristics import heuristic_choices
 from gluonize.read.launches.derive.proposal.propose import Proposer
 from gluonize.read.launches.derive.proposal.revise import settled
-from gluonize.read.launches.derive.proposal.several_tiles import longer_sizes
+from gluonize.read.launches.derive.proposal.several_tiles import fitting_sizes
 from gluonize.read.launches.derive.proposal.stored_types import with_stored_types
+from gluonize.read.launches.derive.proposal.tensor_types import roots
 from gluonize.read.launches.derive.proposal.verdict import Branch, Judge, Verdict
 
 # Launch sites looked at, and launches that are tried for more branches.
 _SITES, _TRIED = 4, 28
 # Questions for one of them: it differs from an accepted launch in a flag or two.
 _BUDGET = 10
+_HALVES = ("bf16", "fp16")
 
 
 @dataclass(frozen=True)
@@ -55,14 +57,14 @@ def covering_launches(evidence: Evidence, judge: Judge) -> tuple[list[Covered], 
 
 
 def _with_trips(evidence: Evidence, proposer: Proposer, config: Any) -> Proposer:
-    """The proposer with larger sizes in the place of made-up ones with which a loop would not run."""
-    longer = longer_sizes(evidence, proposer.proposal(config))
+    """The proposer with other sizes in the place of made-up ones with which a loop would not run, or be unrolled too often."""
+    fitting = fitting_sizes(evidence, proposer.proposal(config))
     passed = proposer.site.arguments if proposer.site is not None else {}
-    host = {ast.unparse(passed[n]): g.value for n, g in longer.items() if n in passed and _is_size(passed[n])}
+    host = {ast.unparse(passed[n]): g.value for n, g in fitting.items() if n in passed and _is_size(passed[n])}
     if host:
         proposer = Proposer(evidence, proposer.site, {**proposer.names, **host})
-        longer = longer_sizes(evidence, proposer.proposal(config))
-    proposer.larger = {n: g for n, g in longer.items() if n not in passed}
+        fitting = fitting_sizes(evidence, proposer.proposal(config))
+    proposer.larger = {n: g for n, g in fitting.items() if n not in passed}
     return proposer
 
 
@@ -136,6 +138,8 @@ def _alternatives(
         yield proposer.proposal(config, {**fixed, **once})
     for row in evidence.history(site).calls if site is not None else ():
         yield proposer.changed(row).proposal(config, fixed)
+    for types in _other_types(first, proposer):
+        yield proposer.changed(types).proposal(config, fixed)
     for name, value in host:
         changed = proposer.changed({name: value})
         if changed.reaches or not proposer.reaches:
@@ -144,7 +148,18 @@ def _alternatives(
         yield proposer.proposal(config, {**fixed, name: guess})
     for other in others:
         if other is not proposer:
-            yield other.proposal(config, fixed)
+            tiles = _open_tiles(evidence, other.proposal(config, fixed), first)
+            yield other.proposal(config, {**fixed, **tiles})
+
+
+def _open_tiles(evidence: Evidence, proposal: Proposal, first: Proposal) -> dict[str, Guess]:
+    """Sizes of tiles that a launch site does not say, as the first launch has them: several large ones do not fit into LDS together."""
+    return {
+        name: first.arguments[name]
+        for name, guess in proposal.arguments.items()
+        if guess.is_constant and guess.confidence == "use" and type(guess.value) is int
+        if first.arguments[name].is_constant and evidence.uses.arguments[name].any("tile", "static")
+    }
 
 
 def _host_choices(evidence: Evidence, proposer: Proposer) -> list[tuple[str, Any]]:
@@ -173,6 +188,19 @@ def _host_choices(evidence: Evidence, proposer: Proposer) -> list[tuple[str, Any
         if isinstance(passed, ast.Name) and isinstance(value, Model) and passed.id not in {name for name, _ in out}:
             out.append((passed.id, None))
     return out
+
+
+def _other_types(first: Proposal, proposer: Proposer) -> Iterator[dict[str, Any]]:
+    """Other element types for tensors whose type host code asks for: each that it compares with, and the other half precision; those that have
+    the same type have the other one together."""
+    asked = proposer.state.open_types if proposer.state is not None else {}
+    known = proposer.state.parameters if proposer.state is not None else {}
+    tensors = {root: first.arguments[n].kind[1:] for n, root in roots(proposer.state).items() if root in known}
+    for root in sorted(asked.keys() & tensors.keys()):
+        same = [other for other, kind in tensors.items() if kind == tensors[root]]
+        for kind in sorted({*asked[root], *(_HALVES if tensors[root] in _HALVES else ())} - {tensors[root]}):
+            why = f"the host asks whether {root} is {kind}"
+            yield {other: Model(other, kind, is_tensor=True, why=why, confidence="use") for other in same}
 
 
 def _other_modes(evidence: Evidence, proposer: Proposer) -> list[tuple[str, Any]]:

@@ -99,6 +99,8 @@ class Proposer:
                 found[name] = self.by_use(name, param)
         found |= {n: annotated(g, self.evidence.parameters[n]) for n, g in found.items()}
         self.elements(found, forced or {})
+        if types := self.asked_types(found):
+            return self.changed(types).proposal(config, forced)
         self.torch_types(found)
         self.unit_strides(found)
         for name in later:
@@ -162,7 +164,7 @@ class Proposer:
         if confidence != "read" and isinstance(value, (Model, int)) and self.is_made_up(name):
             if param.is_constexpr and (compared := constant_by_comparison(name, self.evidence)) is not None:
                 return compared
-            if param.is_constexpr and self.is_any_count(name, value):
+            if param.is_constexpr and self.is_open(name, value):
                 return constant_by_use(name, self.evidence)
             if param.is_constexpr:
                 why, confidence = f"made-up size: {why}", "name"
@@ -188,12 +190,12 @@ class Proposer:
             return Guess.constant(value, why, confidence)
         return _scalar(value, why, confidence) if isinstance(value, (bool, int, float)) else None
 
-    def is_any_count(self, name: str, value: Any) -> bool:
-        """Whether a number that host code is given, and of which nothing is known, not by its name either, is how often a loop is unrolled:
-        as many times as a size is large would take minutes, in Triton too."""
-        use = self.evidence.uses.arguments[name]
+    def is_open(self, name: str, value: Any) -> bool:
+        """Whether a number that host code is given, and of which nothing is known, not by its name either, is the size of a tile, or how often
+        a loop is unrolled: tiles as large as a tensor do not fit into LDS, and as many turns would take minutes, in Triton too.
+        """
         open_number = isinstance(value, Model) and size_role(value.name) is None and size_role(name) is None
-        return open_number and use.any("static") and not use.any("tile")
+        return open_number and self.evidence.uses.arguments[name].any("static", "tile")
 
     def modelled(self, name: str, param: Any, value: Model, why: str, confidence: str) -> Guess | None:
         if param.is_constexpr:
@@ -263,6 +265,17 @@ class Proposer:
             for name in names:
                 guess = Guess.pointer(element.kind, element.why, element.confidence)
                 found[name] = replace(guess, stored=element.stored)
+
+    def asked_types(self, found: dict[str, Guess]) -> dict[str, Model]:
+        """The tensors that host code asks for a type which nothing shows, with the one that is guessed: what it makes of the answer follows,
+        such as the flag `q.dtype == torch.bfloat16`."""
+        asked = self.state.open_types.keys() - self.names.keys() if self.state is not None else ()
+        types = {root: found[n] for n, root in roots(self.state).items() if root in asked and len(found[n].kind) > 1}
+        return {
+            root: Model(root, guess.kind[1:], is_tensor=True, why=guess.why, confidence=guess.confidence)
+            for root, guess in types.items()
+            if guess.kind.startswith("*")
+        }
 
     def copied_from(self, names: list[str]) -> str:
         """The pointer whose type `names` have because values are copied, unless the source names one."""

@@ -1,4 +1,5 @@
-"""Made-up sizes with which a loop of the kernel makes fewer than two trips: several tiles show more than none."""
+"""Made-up sizes with which a loop of the kernel makes fewer than two trips, or one that is unrolled makes many: several tiles show more than
+none, and hundreds of copies of a body take the compiler minutes and show no more than some."""
 
 from __future__ import annotations
 
@@ -11,16 +12,18 @@ from gluonize.read.launches.derive.kernel.origins import expressions
 from gluonize.read.launches.derive.proposal.guess import Guess, Proposal
 
 _LEAST, _DOUBLED = 3, 8  # trips that are enough, and how often a size is doubled for them
+_UNROLLED = 16  # trips of a loop that is unrolled
 
 
-def longer_sizes(evidence: Evidence, proposal: Proposal) -> dict[str, Guess]:
-    """Larger guesses for the constants that are made up and bound a loop which would not run twice."""
+def fitting_sizes(evidence: Evidence, proposal: Proposal) -> dict[str, Guess]:
+    """Larger guesses for the constants that are made up and bound a loop which would not run twice, smaller ones for those that bound one
+    which is unrolled."""
     constants = {n: g.value for n, g in proposal.arguments.items() if g.is_constant and type(g.value) is int}
     out: dict[str, Guess] = {}
     for function, node, _ in expressions(evidence.flow):
         if function is not evidence.flow.kernel or not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call):
             continue
-        if evidence.flow.callee(function, node.iter) != "range":
+        if (callee := evidence.flow.callee(function, node.iter)) not in ("range", "static_range"):
             continue
         bounds = node.iter.args[:3]
         free = [n for b in bounds[:2] for n in _names(function.node, b, 0) if _is_made_up(evidence, proposal, n)]
@@ -28,11 +31,14 @@ def longer_sizes(evidence: Evidence, proposal: Proposal) -> dict[str, Guess]:
         for name in dict.fromkeys(free):
             for _ in range(_DOUBLED):
                 trips = _trips([_number(function.node, bound, known, 0) for bound in bounds])
-                if trips is None or trips >= _LEAST:
+                if trips is None or callee == "range" and trips >= _LEAST:
                     break
-                known[name] *= 2
+                if callee == "static_range" and (trips <= _UNROLLED or known[name] <= 2):
+                    break
+                known[name] = known[name] * 2 if callee == "range" else known[name] // 2
             if trips is not None and known[name] != constants[name]:
-                why = f"{proposal.arguments[name].why}, so that a loop runs several times"
+                what = "runs several times" if callee == "range" else "is unrolled a few times"
+                why = f"{proposal.arguments[name].why}, so that a loop {what}"
                 out[name] = Guess.constant(known[name], why, "name")
     return out
 
