@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import collections
+import contextlib
+import ctypes
 import gc
 import logging
 import os
@@ -45,16 +48,55 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "versions: is run with every release of Triton that is served; `make test-versions`"
     )
     config.addinivalue_line("markers", "slow: runs commands from start to end, or many kernels; `make test-slow`")
+    config.addinivalue_line(
+        "markers", "one_of(n): one of n of its rows is run each time, the others with the slow tests"
+    )
+
+
+@pytest.hookimpl(tryfirst=True)  # before slow tests are left out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a table whose rows take the same path one of several is quick: a fault in the path is seen at once, one of a row a little later."""
+    rows: collections.Counter[str] = collections.Counter()
+    for item in items:
+        if mark := item.get_closest_marker("one_of"):
+            table = item.nodeid.partition("[")[0]
+            if rows[table] % mark.args[0]:
+                item.add_marker(pytest.mark.slow)
+            rows[table] += 1
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Thousands of tests and all modules stay to the end: no collection of garbage goes through them."""
+    global _held
     gc.collect()
     gc.freeze()
+    _held = _resident() if sys.platform.startswith("linux") else 0
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     gc.freeze()  # what is left ends with the process: pytest would go through all of it five times
+
+
+_held = 0  # bytes that this process had when it last gave some back
+ENOUGH = 256 * 2**20
+
+
+@pytest.fixture(scope="module", autouse=True)
+def freed_memory():
+    """What modules leave behind is given back: a process of 2 GB takes a tenth of a second to fork, and tests fork hundreds of times."""
+    yield
+    global _held
+    if sys.platform.startswith("linux") and _resident() > _held + ENOUGH:
+        gc.collect()
+        gc.freeze()  # what stays is not looked through again
+        with contextlib.suppress(AttributeError):  # only glibc has this, and only it keeps what was freed
+            ctypes.CDLL(None).malloc_trim(0)
+        _held = _resident()
+
+
+def _resident() -> int:
+    with open("/proc/self/statm", encoding="ascii") as sizes:
+        return int(sizes.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
 @pytest.fixture(autouse=True)

@@ -137,7 +137,10 @@ def _warm() -> None:
     for name in (
         "gluonize.judge.lower.children.worker_process",
         "gluonize.translation",
-        "gluonize.judge.verdict",
+        "gluonize.judge.verdict.run",
+        "gluonize.judge.verdict.proof",
+        "gluonize.judge.cycles.job",
+        "numpy.random",
     ):
         importlib.import_module(name)
     prepare()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -415,11 +416,7 @@ def _trace_refusal(loaded: LoadedKernel, spec: LaunchSpec, error: BaseException)
             place = fn.file_name or loaded.path, file_line(fn, node.lineno), node.col_offset + 1
             own = fn is loaded.fn and not isinstance(node, ast.FunctionDef)
             named = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if own else set()
-            values = {name: value for name, value in spec.constexprs.items() if name in named}
-            said = [f"{name} = {value!r}" for name, value in values.items()]
-            quoted = [name for name, value in values.items() if isinstance(value, str) and value.isdecimal()]
-            other = f"a number has no quotes: {quoted[0]} = {values[quoted[0]]}" if quoted else "give another value"
-            help = f"launch {spec.id} says {' and '.join(said)}: {other}" if said else ""
+            help = _other_value(spec, {name: value for name, value in spec.constexprs.items() if name in named})
         if not isinstance(inner.__cause__, CompilationError):
             break
         inner = inner.__cause__
@@ -430,6 +427,29 @@ def _trace_refusal(loaded: LoadedKernel, spec: LaunchSpec, error: BaseException)
     return TranslationError(
         Diagnostic("triton-refuses", "Triton does not accept this kernel for this launch", *place, text, help)
     )
+
+
+def _other_value(spec: LaunchSpec, named: Mapping[str, Any]) -> str:
+    """What to do where Triton refuses a statement: another value of what it names, and first of all no text for a number."""
+    quoted = {name: bare for name, value in (named or spec.constexprs).items() if (bare := _without_quotes(value))}
+    values = {name: spec.constexprs[name] for name in quoted} or named
+    if not values:
+        return ""
+    bare = ", ".join(f'"{name}": {value}' for name, value in quoted.items())
+    said = " and ".join(f"{name} = {value!r}" for name, value in values.items())
+    return f"launch {spec.id} says {said}: {f'write it without quotes, {bare}' if quoted else 'give another value'}"
+
+
+def _without_quotes(value: Any) -> str:
+    """The number, truth value or null that a text of a launch holds, as JSON writes it; "" for any other text and value."""
+    if not isinstance(value, str):
+        return ""
+    text = value.strip().lower()
+    try:
+        found = json.loads({"none": "null"}.get(text, text))
+    except ValueError:
+        return ""
+    return "" if isinstance(found, (str, list, dict)) else json.dumps(found)
 
 
 def assumptions(emitted: EmittedKernel) -> tuple[str, ...]:

@@ -49,6 +49,7 @@ def written(folder: Path, target: str, value: str, dtype: str = "fp16", scaled: 
     return text, set(ACCUMULATED.findall(lowered.stages["amdgcn"]))
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.compile
 @pytest.mark.parametrize("target", ["gfx942", "gfx950"])
 @pytest.mark.parametrize("value", ["agprs", "vgprs"])

@@ -173,6 +173,7 @@ def differences(text: str, out: str, table=None) -> list[dict]:
     return [a for a in table or TABLE if run(text, "kernel", 1, a) != run(out, "kernel", 1, a)]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("form", FORMS)
 def test_the_same_elements_are_read_and_stored(form, tmp_path):
     for check, padding in itertools.product(CHECKS, ('""', '"zero"', '"nan"')):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from slow_rows import slow_but_crossed
+from slow_rows import in_turn
 from translation_of import compiled, dedent, launch, tensor, translate, validated
 
 from gluonize.decide.choices.chosen import choices_of
@@ -26,9 +26,10 @@ SOURCE = dedent("""
 OPERATIONS = ("add", "max", "min", "and", "or", "xor", "xchg")
 
 
-@pytest.mark.parametrize("target", ["gfx950", "gfx1250"])
-@pytest.mark.parametrize("operation, kind", slow_but_crossed(OPERATIONS, ["i32", "u32", "i64", "u64"], 2))
-def test_integers(operation: str, kind: str, target: str, tmp_path: Path):
+@pytest.mark.one_of(5)
+@pytest.mark.parametrize("kind", ["i32", "u32", "i64", "u64"])
+@pytest.mark.parametrize("operation, target", in_turn(OPERATIONS, ["gfx950", "gfx1250"]))
+def test_integers(operation: str, target: str, kind: str, tmp_path: Path):
     """What was there before has the type of the source: halved and compared, the sign shows."""
     name = {"i": "int", "u": "uint"}[kind[0]] + kind[1:]
     old = f"old = tl.atomic_{operation}(x_ptr + o, x.to(tl.{name}), mask=o < B - 3) // 2"
@@ -62,6 +63,7 @@ def extremes(operation: str, element: str) -> tuple[str, LaunchSpec]:
     return SOURCE.replace("OLD", old), launch("atomics", signature, {"B": 256}, values=values)
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("target", ["gfx950", "gfx942", "gfx1201", "gfx1250"])
 @pytest.mark.parametrize("operation", ["max", "min"])
 @pytest.mark.parametrize("element", ["fp32", "fp64"])
@@ -71,6 +73,7 @@ def test_extremes_of_floats_are_tritons(element: str, operation: str, target: st
     assert f"gl.atomic_{operation}(" in text and "buffer_atomic" not in text, text
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("target", ["gfx950", "gfx942", "gfx1100", "gfx1200", "gfx1201", "gfx1250"])
 @pytest.mark.parametrize("operation", ["max", "min"])
 def test_extremes_of_doubles_as_instructions_where_they_compile(operation: str, target: str, tmp_path: Path):

@@ -491,11 +491,9 @@ def test_cycles_of_a_generated_file_and_of_its_source(folder, capsys):
 @pytest.mark.parametrize("command", ["compile", "parity", "cycles"])
 def test_several_launches_have_a_line_each(folder, command, capsys):
     """What is shown of one in full is too long for a screen."""
-    three = FIXTURES / "layer_norm"
-    launches = json.loads((three / "launches.json").read_text())
-    (folder / "l.json").write_text(json.dumps(launches))
-    files = [str(three / "kernel.py")] * (command == "parity") + [str(three / "golden" / "gfx950.py")]
-    words = [command, *files, "-t", "gfx950,gfx942", "-l", "l.json", "--json", "r.json"]
+    two = FIXTURES / "vector_add"
+    files = [str(two / "kernel.py")] * (command == "parity") + [str(two / "golden" / "gfx950.py")]
+    words = [command, *files, "-t", "gfx950,gfx942", "-l", str(two / "launches.json"), "--json", "r.json"]
     assert run(words) == 0
     said = capsys.readouterr().out
     assert len(results(folder)) > 2 and said.count("\n") <= 25 and "-v" in said.splitlines()[-1], said

@@ -217,6 +217,7 @@ WHOLE_TILES = {
 }
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("name", WHOLE_TILES)
 @pytest.mark.parametrize("count", [2, 4])
 def test_what_ctas_would_have_to_share_each_has_whole(name: str, count: int, tmp_path: Path):
@@ -342,6 +343,7 @@ def attention(count: int, rows: int, columns: int = 64):
     return clustered(count, {"BM": rows, "BN": columns, "D": columns}, values, pointers | {"N": "i32", "s": "i32"})
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("count, rows", [(2, 128), (4, 256), (4, 128), (8, 128)])
 def test_attention(tmp_path: Path, count: int, rows: int):
     """Each workgroup has rows of its own; keys and values come to all of them by one copy."""

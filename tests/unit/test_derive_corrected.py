@@ -109,6 +109,7 @@ def value_of(spec, name):
     return found["$jit"].rpartition(":")[2] if isinstance(found, dict) and "$jit" in found else found
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("setting, name, expected", CORRECTIONS, ids=[setting for setting, _, _ in CORRECTIONS])
 def test_a_correction_is_taken_the_first_time(tmp_path, setting, name, expected):
     kernel = setting.partition(".")[0] if "." in setting.partition("=")[0] else "rows"

@@ -49,6 +49,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("shape", ["4, 8, 128", "4, 8, 1", "4, 8, 24"])
 @pytest.mark.parametrize(
     "a, b, options",
@@ -76,6 +77,7 @@ FOUR, SIX = "s_qb, s_qh, s_ob, s_oh", "s_qb, s_qh, s_qd, s_ob, s_oh, s_od"
 ASKED = "q.stride(0), q.stride(1), {}o.stride(0), o.stride(1){}"
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("main", [True, False])
 @pytest.mark.parametrize(
     "strides, passed, last",
@@ -208,6 +210,7 @@ def main():
 """
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     "launch",
     ["torch.library.wrap_triton(k)[grid](x, y, n, BLOCK=512, num_warps=8)",
@@ -268,6 +271,7 @@ def k(q, s, w, N: tl.constexpr):
 """
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     "value, kind",
     [("(v - 8) * f.to(tl.float32)", "*fp32"), ("v - 8", "*i32"), ("f.to(tl.float16)", "*fp16"), ("f > 0", "*u1"),
@@ -326,6 +330,7 @@ HOSTS = ["K", "a.shape[1]", "a.size(-1)", ""]
 BOUNDS = ["0, K // BK", "0, tl.cdiv(K, BK)", "0, K, BK", "0, tiles"]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("bounds, host", in_turn(BOUNDS, HOSTS) + in_turn(BOUNDS, HOSTS[2:] + HOSTS[:2]))
 def test_sizes_that_are_made_up_are_several_tiles(tmp_path, host, bounds):
     text = f"""

@@ -69,6 +69,7 @@ def optional(spec: LaunchSpec) -> tuple[bool, bool]:
     return tuple(argument(spec, name) is not None for name in ("h0", "bias"))
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize("style", HEURISTICS)
 def test_heuristics_are_evaluated_on_the_arguments(style: str, host: str, tmp_path: Path):
@@ -91,6 +92,7 @@ def test_heuristics_are_evaluated_on_the_arguments(style: str, host: str, tmp_pa
     assert {(True, True), (False, False)} <= set(map(optional, launches)), [optional(s) for s in launches]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("flag", ["bias is not None", "(bias is not None)", "False if bias is None else True"])
 @pytest.mark.parametrize("given", ["bias=None", "bias: torch.Tensor | None = None"])
 def test_flags_that_the_host_computes_agree_with_optional_arguments(flag: str, given: str, tmp_path: Path):

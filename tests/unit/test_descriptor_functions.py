@@ -27,6 +27,7 @@ FORMS = {
 }  # fmt: skip
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("target", ["gfx1250", "gfx950"])
 @pytest.mark.parametrize("form", FORMS)
 def test_functions_and_methods_of_descriptors_become_the_same(tmp_path, form, target):

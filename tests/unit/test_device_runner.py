@@ -113,6 +113,7 @@ def test_programs_of_several_workgroups_are_launched_as_clusters(ctas, asked, de
     assert runner.RUNS <= sum(line.startswith("cluster") for line in lines)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize(
     "behaviour, numbers",

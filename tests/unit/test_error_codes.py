@@ -7,6 +7,7 @@ import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from gluonize.rules.errors import ERRORS
 
@@ -14,18 +15,26 @@ REPO = Path(__file__).resolve().parents[2]
 NOT_MESSAGES = ("_instruction", "_rule")  # other codes: of instructions, of rules that are printed
 
 
+PATHS = [path for folder in ("translator", "rules") for path in sorted((REPO / folder).rglob("*.py"))]
+TEXTS = functools.cache(Path.read_text)
+
+
 @functools.cache
-def trees() -> list[ast.Module]:
-    paths = [path for folder in ("translator", "rules") for path in sorted((REPO / folder).rglob("*.py"))]
-    return [ast.parse(path.read_text()) for path in paths]
+def nodes(path: Path) -> dict[type, list[Any]]:
+    """The functions, classes and calls of a module."""
+    kinds: dict[type, list[Any]] = {ast.FunctionDef: [], ast.ClassDef: [], ast.Call: []}
+    for node in ast.walk(ast.parse(TEXTS(path))):
+        if type(node) in kinds:
+            kinds[type(node)].append(node)
+    return kinds
 
 
 def places_of_codes() -> dict[str, int]:
     """Functions and classes that take the code of a message -> which argument it is."""
     found = {"Diagnostic": 0}
-    for tree in trees():
-        owners = {f: c.name for c in ast.walk(tree) if isinstance(c, ast.ClassDef) for f in c.body}
-        for function in (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)):
+    for module in (nodes(path) for path in PATHS if "code: str" in TEXTS(path)):
+        owners = {f: c.name for c in module[ast.ClassDef] for f in c.body}
+        for function in module[ast.FunctionDef]:
             arguments = [a for a in function.args.args if a.arg != "self"]
             for i, argument in enumerate(arguments):
                 if argument.arg == "code" and argument.annotation and ast.unparse(argument.annotation) == "str":
@@ -46,9 +55,10 @@ def texts(node: ast.expr, variables: dict[str, list[ast.expr]]) -> Iterator[str]
 
 def codes_in_code() -> set[str]:
     places, codes = places_of_codes(), {"not-retargetable"}  # a default
-    for nodes in map(list, map(ast.walk, trees())):
-        functions = [n for n in nodes if isinstance(n, ast.FunctionDef)]
-        for call in (n for n in nodes if isinstance(n, ast.Call)):
+    called = re.compile(rf"\b({'|'.join(places)})\(")
+    for module in (nodes(path) for path in PATHS if called.search(TEXTS(path))):
+        functions = module[ast.FunctionDef]
+        for call in module[ast.Call]:
             name = getattr(call.func, "id", getattr(call.func, "attr", ""))
             if name not in places:
                 continue

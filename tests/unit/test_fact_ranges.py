@@ -57,6 +57,7 @@ def test_every_range_of_four_bits(name, signed):
     assert unsound(name, type, all_ranges(type)) == ""
 
 
+@pytest.mark.one_of(4)
 @SIGNS
 @pytest.mark.parametrize("bits, every", [(1, 1), (2, 1), (3, 1), (6, 9), (8, 51)])
 @pytest.mark.parametrize("name", TRANSFER)

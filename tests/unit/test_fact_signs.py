@@ -120,12 +120,14 @@ def moves_the_base(text: str) -> bool:
     return "buffer_load(row_ptr," in text.replace("\n", "").replace(" ", "")
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("case", MAYBE_NEGATIVE)
 def test_what_may_be_negative_is_added_to_the_tensors_start(case: str, tmp_path: Path):
     text = translate(tmp_path, source_of(*MAYBE_NEGATIVE[case]), spec_of(3), target="gfx950").text
     assert not moves_the_base(text), text
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("case", NOT_NEGATIVE)
 def test_what_cannot_be_negative_is_added_to_a_moved_pointer(case: str, tmp_path: Path):
     text = translate(tmp_path, source_of(*NOT_NEGATIVE[case]), spec_of(3), target="gfx950").text

@@ -70,6 +70,7 @@ def verdict(folder: Path, text: str, spec, target: str) -> str:
 EACH = [ONE, HEAD, WRAPPED, KEPT, MOVED, LOOP]
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize(
     "loads, target", in_turn(EACH, ["gfx942", "gfx950"]) + in_turn(EACH[::-1], ["gfx1201", "gfx1250"])
 )

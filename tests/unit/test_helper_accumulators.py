@@ -27,6 +27,7 @@ SOURCE = dedent("""
     """).replace("return acc, k", "return acc, first")
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("sum", ["acc += tl.dot(a, b)", "acc = acc * 2\n        acc += tl.dot(a, b).to(tl.float32)"])
 @pytest.mark.parametrize("target", ["gfx1250", "gfx942"])
 def test_the_accumulator_is_not_moved_in_the_loop(target, sum, tmp_path):

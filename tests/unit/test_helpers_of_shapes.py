@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from slow_rows import slow_but_crossed
+from slow_rows import in_turn
 from translation_of import compiled, dedent, launch, tensor, validated
 
 HELPERS = dedent("""
@@ -107,7 +107,8 @@ def spec(element: str, warps: int):
 MACHINES = [("gfx942", "fp32", 4), ("gfx1201", "i32", 1)]
 
 
-@pytest.mark.parametrize("body, machine", slow_but_crossed(BODIES, MACHINES, 3))
+@pytest.mark.one_of(4)
+@pytest.mark.parametrize("body, machine", in_turn(BODIES, MACHINES))
 def test_networks(tmp_path: Path, body: str, machine: tuple[str, str, int]):
     target, element, warps = machine
     if body == "butterflies":

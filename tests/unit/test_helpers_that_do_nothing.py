@@ -60,6 +60,7 @@ CALL = "s = cap(s, c, ON)"
 B = 32
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("on", [False, True])
 @pytest.mark.parametrize(
     "call",

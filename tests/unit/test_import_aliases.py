@@ -82,6 +82,7 @@ SOURCES = {
 SIGNATURE = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "K": "i32"}
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     "case, target",
     in_turn(SOURCES, ["gfx950", "gfx1250", "gfx1201"]) + in_turn(SOURCES, ["gfx1201", "gfx950", "gfx1250"]),

@@ -73,6 +73,7 @@ def status(pool, spec: LaunchSpec, text: str, folder: Path, target: str) -> str:
     return pool.call("gluonize.judge.verdict:validate_launch", spec.source, str(output), spec, target)["status"]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("stages", [2, 3])
 @pytest.mark.parametrize("target", ["gfx950", "gfx1201", "gfx1250"])
 def test_all_trip_counts_are_right(target: str, stages: int, pool, tmp_path: Path):
@@ -134,6 +135,7 @@ def test_loads_that_may_not_run_ahead_stay(what: str, pool, tmp_path: Path):
 ROW = "row = tl.load(i_ptr + k + o, mask=mask, other=0)"
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("what, target", in_turn(UNMASKED, ["gfx950", "gfx942", "gfx1250"]))
 def test_numbers_past_the_end_are_not_read(what: str, target: str, pool, tmp_path: Path):
     """The kernel's storage ends with the last number that the source reads."""

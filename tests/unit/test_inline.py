@@ -80,6 +80,7 @@ def source(body: str) -> str:
     return dedent(HEAD + body + TAIL)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("what", BODIES)
 @pytest.mark.parametrize("target", ["gfx950", "gfx1201"])
 def test_a_helper_that_returns_from_branches_is_pipelined(what: str, target: str, pool, tmp_path: Path):
@@ -142,6 +143,7 @@ def _pointers(text: str, n: int, folder: Path) -> str:
     return validated(folder, text, launch("kernel", signature, {"B": 32}, values=values), "gfx942")
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("n", [0, 1, 3, 4])
 def test_a_helper_that_is_given_tensors_of_pointers(n: int, tmp_path: Path):
     """In its caller they are a tensor's start and offsets."""

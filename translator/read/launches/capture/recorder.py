@@ -196,6 +196,9 @@ class Recorder:
         except TranslationError as error:
             self.note(f"{fn.fn.__qualname__}: {error.diagnostics[0].message}")
             return
+        if 0 in spec.grid:
+            self.note(f"{fn.fn.__qualname__}: a launch with a grid of {list(spec.grid)}, which runs nothing: left out")
+            return
         data = spec.as_json()
         key = compiled_as(data)
         if key not in self._known:
