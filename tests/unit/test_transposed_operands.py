@@ -44,8 +44,8 @@ def launch() -> LaunchSpec:
     )  # fmt: skip
 
 
-def translated(folder: Path, choices: Choices, target: str = "gfx942") -> str:
-    (folder / "kernel.py").write_text(SOURCE)
+def translated(folder: Path, choices: Choices, target: str = "gfx942", source: str = SOURCE) -> str:
+    (folder / "kernel.py").write_text(source)
     request = TranslateRequest(str(folder / "kernel.py"), target, launches=(launch(),), chosen=(("kernel", choices),))
     return translate_kernel(request).text
 
@@ -71,5 +71,14 @@ def test_the_second_product_converts_its_operand(tmp_path: Path):
 @pytest.mark.compile
 def test_an_operand_that_is_not_transposed_is_found(tmp_path: Path):
     text = translated(tmp_path, CONVERTED)
-    planted, count = re.subn(r"gl\.permute\((gl\.convert_layout\(x, \w+\)), \[1, 0\]\)", r"\1", text)
+    planted, count = re.subn(r"gl\.permute\((x_\w+), \[1, 0\]\)", r"\1", text)
     assert count == 1 and status(tmp_path, planted) != "validated"
+
+
+@pytest.mark.parametrize("value, behind", [("{load}", True), ("{load} * 2", False)])
+def test_a_tile_is_moved_for_its_transpose_behind_its_load(value: str, behind: bool, tmp_path: Path):
+    load = "tl.load(x_ptr + t * B * B + rows * B + columns)"
+    source = SOURCE.replace(f"x = {load}", f"x = {value.format(load=load)}")
+    lines = translated(tmp_path, CONVERTED, source=source).splitlines()
+    loaded = next(i for i, line in enumerate(lines) if line.strip().startswith("x = "))
+    assert (re.fullmatch(r" +(x_\w+) = gl\.convert_layout\(x, \w+\)", lines[loaded + 1]) is not None) == behind

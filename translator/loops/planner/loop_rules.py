@@ -159,8 +159,17 @@ def _crowded(facts: FunctionFacts) -> bool:
     if not tiles or len(tiles) < len(kernel.staging):
         return False
     room = target.vgpr_file // 2
-    live = [_live(facts, loop) for loop in facts.for_loops if facts.taken(loop)]
+    live = [_live(own, loop) for own in _functions(facts) for loop in own.for_loops if own.taken(loop)]
     return any(most > room - room // CROWDED for most in live)
+
+
+def _functions(facts: FunctionFacts) -> Iterator[FunctionFacts]:
+    """The function, and the helpers that it calls: registers are those of all that stands in the kernel."""
+    yield facts
+    for call in [n for n in facts.nodes if isinstance(n, ast.Call)]:
+        inner, _ = facts.callee(call)
+        if inner is not None:
+            yield from _functions(inner)
 
 
 def _live(facts: FunctionFacts, loop: ast.For) -> int:

@@ -189,7 +189,9 @@ class Expressions(DemandWalk):
             return name(node.id)
         if web.in_expression:
             return self.convert(name(node.id), want)
-        if invariant.moved_before(self.facts, self.loops, web):
+        if invariant.moved_before(self.facts, self.loops, web) or invariant.moved_where_loaded(
+            self.facts, self.of_loops.staged, node, web
+        ):
             return name(self.names.variant(node.id, want))
         if invariant.is_row_before_loop(self.facts, self.loops, node, web):
             return invariant.row_before_loop(self.site, node, want)

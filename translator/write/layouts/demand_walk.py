@@ -110,7 +110,9 @@ class DemandWalk(Homes):
                 state.home = state.variants[0]
         if want == state.home or web.in_expression:
             return want
-        if invariant.moved_before(self.facts, self.loops, web):
+        if invariant.moved_before(self.facts, self.loops, web) or invariant.moved_where_loaded(
+            self.facts, self.of_loops.staged, node, web
+        ):
             self.demanded.demand_converted(web.name, state.wanted, want, place)
         elif not invariant.is_row_before_loop(self.facts, self.loops, node, web) and invariant.carried_row(
             self.facts, self.loops, web, self.web_home(web), want

@@ -8,6 +8,7 @@ for i in range(n):                                   h_invariant = gl.convert_la
 from __future__ import annotations
 
 import ast
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from gluonize.facts import callees
@@ -99,6 +100,20 @@ def moved_before(facts: FunctionFacts, loops: tuple[ast.AST, ...], web: Web) -> 
     depth = min((d.loop_depth for d in made), default=0)
     outside = len(loops) > depth and not web.is_parameter and all(d.loop_depth <= depth for d in made)
     return outside and repeats(facts, loops, web)
+
+
+def moved_where_loaded(facts: FunctionFacts, staged: Container[ast.AST], node: ast.Name, web: Web) -> bool:
+    """Whether a use reads a tile moved to the layout in which it is transposed right behind its load, where Triton's passes put
+    transposes: else the move waits for the same memory again, behind products of which it knows nothing. Tiles that are `staged` are
+    transposed where LDS is read.
+    """
+    parent = facts.parents.get(node)
+    made = web.definitions[0] if len(web.definitions) == 1 else None
+    load = made.value if made is not None and made.loop_depth and not made.augmented else None
+    if not isinstance(load, ast.Call) or load in staged or callees.transposed_by(facts, parent) is not node:
+        return False
+    callee = callees.callee_of(facts, load)
+    return callee is not None and callee.row is not None and callee.row.kind == "load" and callee.owner is None
 
 
 def carried_row(
