@@ -68,7 +68,7 @@ def plans(body: str, folder: Path, target: str = "gfx950", stages: int = 2):
     facts = facts_of(body, folder, target, stages)
     rewriter = PipelinedFunction(Unit(facts.kernel), facts)
     rewriter.rewrite()
-    return rewriter.of_loops.plans
+    return rewriter.layouts.of_loops.plans
 
 
 POINTERS = """
@@ -98,7 +98,7 @@ def test_a_plan_rests_on_facts(tmp_path: Path):
     plan = plan_loop(facts, Decided(), loop)
     rewriter = PipelinedFunction(Unit(facts.kernel), facts)
     rewriter.rewrite()
-    assert rewriter.of_loops.plans == [plan] and isinstance(plan, PipelinePlan)
+    assert rewriter.layouts.of_loops.plans == [plan] and isinstance(plan, PipelinePlan)
 
 
 def test_pointers_that_move(tmp_path: Path):

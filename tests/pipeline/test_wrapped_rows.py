@@ -109,7 +109,7 @@ def loads(body: str, folder: Path, promised: str = "DS"):
     kernel = kernel_facts(launch)
     rewriter = PipelinedFunction(Unit(kernel), read_function(kernel, launch.trace.frames[0]))
     rewriter.rewrite()
-    (plan,) = [p for p in rewriter.of_loops.plans if isinstance(p, PipelinePlan)]
+    (plan,) = [p for p in rewriter.layouts.of_loops.plans if isinstance(p, PipelinePlan)]
     return {load.name: load for load in plan.loads}, [why for _, why in plan.not_tiles]
 
 

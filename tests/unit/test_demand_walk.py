@@ -45,15 +45,7 @@ def rewriter_of(body: str, folder: Path) -> FunctionRewriter:
 
 def layouts(rewriter: FunctionRewriter, name: str) -> list[list]:
     """Of each variable of this name the layouts in which it is computed, the one with the author's name first."""
-    return [s.variants for s in rewriter.states.values() if s.web.name == name and s.variants]
-
-
-@pytest.fixture
-def writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def emit(self, node, want=None):
-        raise AssertionError(f"line {node.lineno} was written")
-
-    monkeypatch.setattr(FunctionRewriter, "emit", emit)
+    return [s.variants for s in rewriter.layouts.states.values() if s.web.name == name and s.variants]
 
 
 TWO_USES = """\
@@ -64,9 +56,9 @@ TWO_USES = """\
 """
 
 
-def test_each_use_has_its_layout_and_the_first_the_name(writes_nothing, tmp_path: Path):
+def test_each_use_has_its_layout_and_the_first_the_name(tmp_path: Path):
     rewriter = rewriter_of(TWO_USES, tmp_path)
-    rewriter.find_layouts()
+    rewriter.layouts.find()
     ((rows, columns),) = layouts(rewriter, "offs")
     assert (rows.dim, columns.dim) == (1, 0) and rows.parent == columns.parent
     assert layouts(rewriter, "start") == [[rows, columns]]
@@ -80,9 +72,9 @@ CHAIN = """\
 """
 
 
-def test_what_a_value_is_made_of_is_wanted_with_it(writes_nothing, tmp_path: Path):
+def test_what_a_value_is_made_of_is_wanted_with_it(tmp_path: Path):
     rewriter = rewriter_of(CHAIN, tmp_path)
-    rewriter.find_layouts()
+    rewriter.layouts.find()
     (wanted,) = layouts(rewriter, "c")
     assert len(wanted) == 1 and layouts(rewriter, "a") == layouts(rewriter, "b") == [wanted]
 
@@ -98,9 +90,9 @@ CARRIED = """\
 """
 
 
-def test_what_a_loop_carries_is_wanted_where_it_starts_and_where_it_moves(writes_nothing, tmp_path: Path):
+def test_what_a_loop_carries_is_wanted_where_it_starts_and_where_it_moves(tmp_path: Path):
     rewriter = rewriter_of(CARRIED, tmp_path)
-    rewriter.find_layouts()
+    rewriter.layouts.find()
     ((rows,),) = layouts(rewriter, "offs")
     assert layouts(rewriter, "step") == [[rows]]
     ((first, second),) = layouts(rewriter, "start")  # in the columns, too, where it is no start of rows
@@ -108,14 +100,14 @@ def test_what_a_loop_carries_is_wanted_where_it_starts_and_where_it_moves(writes
 
 
 def test_a_contradiction_names_both_uses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    layouts, known = (Blocked((2**i,), (64,), (4,), (0,)) for i in range(1000)), FunctionRewriter.asked
+    layouts, known = (Blocked((2**i,), (64,), (4,), (0,)) for i in range(1000)), demand_walk.DemandWalk.asked
 
     def asked(self, node, web, want):
         return known(self, node, web, next(layouts) if node.id == "a" else want)
 
-    monkeypatch.setattr(FunctionRewriter, "asked", asked)
+    monkeypatch.setattr(demand_walk.DemandWalk, "asked", asked)
     with pytest.raises(TranslationError) as refused:
-        rewriter_of(CHAIN.replace("b + 1", "b + a"), tmp_path).find_layouts()
+        rewriter_of(CHAIN.replace("b + 1", "b + a"), tmp_path).layouts.find()
     (diagnostic,) = refused.value.diagnostics
     assert diagnostic.code == "layout-fixpoint"
     assert all(f"line {line} wants it in gl.BlockedLayout(" in diagnostic.why for line in (9, 10))

@@ -31,7 +31,7 @@ from gluonize.write.accesses.addresses import Term
 from gluonize.write.accesses.pointers import scalar_text, term_text
 from gluonize.write.accesses.uniform_parts import is_integer, taken_apart
 from gluonize.write.state.relations import Wants, operands_in, sliced
-from gluonize.write.state.writing import Writing
+from gluonize.write.state.writing import Asking, Writing
 
 if TYPE_CHECKING:
     from gluonize.loops.plan.tiles.tail import TailProof
@@ -60,7 +60,7 @@ class Clip:
         limit = call("gl.where", end, left, "0") if self.ends else left
         return binary(term_text(writing.facts, writing.emit, self.steady, layout), "<", limit)
 
-    def wants(self, writing: Writing, layout: Layout) -> Wants:
+    def wants(self, asking: Asking, layout: Layout) -> Wants:
         """In which layouts its parts are wanted."""
         return {self.steady.node: sliced(layout, self.steady.axes)}
 
@@ -81,9 +81,9 @@ class Bounded:
         below = operand(writing.operand_in(self.below, writing.facts.tensor(self.node), layout))
         return binary(below, "<", call("gl.where", end, writing.emit(self.bound), "-(2**31)"))
 
-    def wants(self, writing: Writing, layout: Layout) -> Wants:
+    def wants(self, asking: Asking, layout: Layout) -> Wants:
         """In which layouts its parts are wanted."""
-        return operands_in(writing.facts, [self.below], writing.facts.tensor(self.node), layout)
+        return operands_in(asking.facts, [self.below], asking.facts.tensor(self.node), layout)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from gluonize.trace.model.shared_layouts import Padded, Swizzled
 from gluonize.write.products import dots, packed_scales, scaled_dots
 from gluonize.write.state.edits import Made
 from gluonize.write.state.relations import Wants
-from gluonize.write.state.site import Site
+from gluonize.write.state.site import Site, Spot
 from gluonize.write.state.writing import StateOf
 
 
@@ -199,7 +199,7 @@ def _result(facts: FunctionFacts, sliced: SlicedDot) -> Layout:
     return sliced.product.result if sliced.product is not None else products.DotPlan(facts, sliced.dot).result
 
 
-def wants(site: Site, sliced: SlicedDot) -> Wants:
+def wants(site: Spot, sliced: SlicedDot) -> Wants:
     """What the dot's statement wants of operands that are not cut; the others are read from LDS in parts."""
     whole = [which for which in (0, 1) if sliced.parts[which] == 1]
     if (scaled := sliced.product) is not None:

@@ -24,7 +24,7 @@ from gluonize.write.state import shapes
 from gluonize.write.state.call_text import Called, Texts, with_function
 from gluonize.write.state.relations import Wants, operands_in
 from gluonize.write.state.statements import statement_of
-from gluonize.write.state.writing import HomeOf, Writing
+from gluonize.write.state.writing import Asking, HomeOf, Writing
 
 STREAMED = '".cs"'
 
@@ -103,15 +103,15 @@ def loaded_in(writing: Writing, node: ast.Call, want: Layout | None) -> Layout:
     return want if loaded_again(writing.facts, node, want) else home
 
 
-def load_wants(writing: Writing, addressing: Addressing, call: Called, want: Layout | None) -> Wants:
+def load_wants(asking: Asking, addressing: Addressing, call: Called, want: Layout | None) -> Wants:
     """In which layouts a load, wanted in `want`, wants its arguments."""
-    facts, node, given = writing.facts, call.node, call.given
+    facts, node, given = asking.facts, call.node, call.given
     pointer = given["pointer"]
     if facts.tensor(pointer) is None:
         return dict.fromkeys(given.values())
-    layout, as_buffer = loaded_in(writing, node, want), is_plain_access(facts, given)
+    layout, as_buffer = loaded_in(asking, node, want), is_plain_access(facts, given)
     rest = [a for k, a in given.items() if k in ("mask", "other")]
-    wants = pointers.pointer_wants(addressing, writing.record, pointer, layout, as_buffer)
+    wants = pointers.pointer_wants(addressing, asking.record, pointer, layout, as_buffer)
     return wants | operands_in(facts, rest, facts.tensor(node), layout)
 
 
@@ -206,15 +206,15 @@ def _stored_in(writing: Writing, call: Called, alone: bool) -> tuple[bool, Layou
     return as_buffer, rows, rows or access_layout(facts, writing.home, node, pointer, ("tt.store",))
 
 
-def store_wants(writing: Writing, addressing: Addressing, call: Called, alone: bool) -> Wants:
+def store_wants(asking: Asking, addressing: Addressing, call: Called, alone: bool) -> Wants:
     """In which layouts a store wants its arguments."""
-    facts, given = writing.facts, call.given
+    facts, given = asking.facts, call.given
     pointer, value = given["pointer"], given["value"]
     fact = facts.tensor(pointer)
     if fact is None:
         return dict.fromkeys(given.values())
-    as_buffer, rows, layout = _stored_in(writing, call, alone)
-    wants = pointers.pointer_wants(addressing, writing.record, pointer, layout, as_buffer)
+    as_buffer, rows, layout = _stored_in(asking, call, alone)
+    wants = pointers.pointer_wants(addressing, asking.record, pointer, layout, as_buffer)
     wants |= operands_in(facts, [value, *(a for k, a in given.items() if k == "mask")], fact, layout)
     return wants | {value: None} if rows is not None and wants[pointer] != layout else wants
 
@@ -256,16 +256,16 @@ def emit_atomic(writing: Writing, addressing: Addressing, call: Called, want: La
     return text if want is None or want == layout else writing.convert(text, want)
 
 
-def atomic_wants(writing: Writing, addressing: Addressing, call: Called) -> Wants:
+def atomic_wants(asking: Asking, addressing: Addressing, call: Called) -> Wants:
     """In which layouts an atomic operation wants its arguments."""
-    facts, given = writing.facts, call.given
+    facts, given = asking.facts, call.given
     pointer = given["pointer"]
     fact = facts.tensor(pointer)
     if fact is None:
         return dict.fromkeys(given.values())
-    layout = access_layout(facts, writing.home, call.node, pointer, _ATOMIC_OPS)
-    as_buffer = _may_be_buffer_atomic(writing, call, fact)
-    wants = pointers.pointer_wants(addressing, writing.record, pointer, layout, as_buffer)
+    layout = access_layout(facts, asking.home, call.node, pointer, _ATOMIC_OPS)
+    as_buffer = _may_be_buffer_atomic(asking, call, fact)
+    wants = pointers.pointer_wants(addressing, asking.record, pointer, layout, as_buffer)
     rest = [a for k, a in given.items() if k in _ATOMIC_OPERANDS and a is not pointer]
     return wants | operands_in(facts, rest, fact, layout)
 

@@ -89,7 +89,7 @@ def _version(helpers: Helpers, node: ast.Call, callee, want: Any):
             if state is not None and state.variants:
                 wants[web.name] = state.home if state.home in state.variants else state.variants[0]
             elif web.name in homes or web.name in filled:
-                wants[web.name] = inner.found_home(web) or homes.get(web.name) or filled.get(web.name)
+                wants[web.name] = inner.layouts.found_home(web) or homes.get(web.name) or filled.get(web.name)
     helpers.unit.versions[key] = (helpers.unit.add_helper(version), wants, version.wants)
     return helpers.unit.versions[key]
 

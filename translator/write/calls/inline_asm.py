@@ -20,7 +20,7 @@ from gluonize.trace.model.layouts import Layout
 from gluonize.write.state import call_text
 from gluonize.write.state.relations import Wants, operands_in
 from gluonize.write.state.unit import Record, Synthesized
-from gluonize.write.state.writing import Writing, added
+from gluonize.write.state.writing import added, Asking, Writing
 
 _DUMMY = "pass  # AMD has no dependent launches to order: a stream does"
 
@@ -119,13 +119,13 @@ def _items(facts: FunctionFacts, given) -> tuple[list[ast.expr], TensorFact | No
     return items, max(tensors, key=lambda f: f.rank, default=None)
 
 
-def wants(writing: Writing, given, want) -> Wants:
+def wants(asking: Asking, given, want) -> Wants:
     """In which layouts inline assembly, wanted in `want`, wants its arguments."""
-    items, shared = _items(writing.facts, given)
+    items, shared = _items(asking.facts, given)
     layout = want if isinstance(want, Layout) else None
     if shared is not None and layout is None:
-        layout = writing.home(next(a for a in items if writing.facts.tensor(a) is shared))
-    return operands_in(writing.facts, items, shared, layout)
+        layout = asking.home(next(a for a in items if asking.facts.tensor(a) is shared))
+    return operands_in(asking.facts, items, shared, layout)
 
 
 def assembly(facts: FunctionFacts, given: dict[str, ast.expr]) -> str | None:

@@ -27,7 +27,7 @@ from gluonize.write.state.writing import Cheap
 
 @dataclass(frozen=True)
 class Place:
-    """Where a call stands, and what writes the addresses and the helpers of the function that it is in."""
+    """Where a call stands, and what addresses and helpers of the function are. site: a `Spot` while layouts are found."""
 
     site: Site
     addressing: Addressing

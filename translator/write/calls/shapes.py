@@ -21,7 +21,7 @@ from gluonize.write.calls.kind import Kind, Place, for_tensors, tensors_of
 from gluonize.write.state import call_text
 from gluonize.write.state.call_text import Called
 from gluonize.write.state.relations import NOT_READ, Wants, operands_in, sliced
-from gluonize.write.state.writing import Cheap, Emit, HomeOf, Writing
+from gluonize.write.state.writing import Asking, Cheap, Emit, HomeOf, Writing
 
 
 def _infer(facts: FunctionFacts, node, op, shape, layout, detail=()) -> Layout:
@@ -52,7 +52,7 @@ class Relation:
         """The layout of a result, `fact`, whose operand, `source`, lies in `own`. Raises: NoLayout."""
         return None
 
-    def wants(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Wants:
+    def wants(self, asking: Asking, call: Called, data: ast.expr, want: Layout) -> Wants:
         raise NotImplementedError
 
     def text(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Written:
@@ -60,8 +60,8 @@ class Relation:
 
 
 class Expand(Relation):
-    def wants(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Wants:
-        return {data: sliced(want, _axes(writing.facts, call.given, writing.facts.tensor(call.node).rank))}
+    def wants(self, asking: Asking, call: Called, data: ast.expr, want: Layout) -> Wants:
+        return {data: sliced(want, _axes(asking.facts, call.given, asking.facts.tensor(call.node).rank))}
 
     def text(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Written:
         rank = writing.facts.tensor(call.node).rank
@@ -72,8 +72,8 @@ class Expand(Relation):
 
 
 class Squeeze(Relation):
-    def wants(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Wants:
-        return {data: writing.home(data)}
+    def wants(self, asking: Asking, call: Called, data: ast.expr, want: Layout) -> Wants:
+        return {data: asking.home(data)}
 
     def text(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Written:
         facts, parent = writing.facts, writing.home(data)
@@ -88,8 +88,8 @@ class Broadcast(Relation):
     ) -> Layout | None:
         return own if source.rank == fact.rank else None
 
-    def wants(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Wants:
-        return operands_in(writing.facts, [data], writing.facts.tensor(call.node), want)
+    def wants(self, asking: Asking, call: Called, data: ast.expr, want: Layout) -> Wants:
+        return operands_in(asking.facts, [data], asking.facts.tensor(call.node), want)
 
     def text(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Written:
         text = writing.texts(self.wants(writing, call, data, want), writing.facts.tensor(call.node))[data]
@@ -102,10 +102,10 @@ class Reshape(Relation):
     ) -> Layout | None:
         return infer(facts.kernel.target, facts.kernel.num_warps, "reshape", source.shape, own, fact.shape)
 
-    def wants(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Wants:
-        facts, home_of, node = writing.facts, writing.home, call.node
-        parent = _reshape_operand(facts, writing.cheap, home_of, node, data, facts.tensor(node), want)
-        model = _model(writing, node, data)
+    def wants(self, asking: Asking, call: Called, data: ast.expr, want: Layout) -> Wants:
+        facts, home_of, node = asking.facts, asking.home, call.node
+        parent = _reshape_operand(facts, asking.cheap, home_of, node, data, facts.tensor(node), want)
+        model = _model(asking, node, data)
         return {data: parent} | ({model: want} if model is not None and home_of(model) == want else {})
 
     def text(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Written:
@@ -119,9 +119,9 @@ class Permute(Relation):
         order = _order(facts, call.given, source.rank)
         return infer(facts.kernel.target, facts.kernel.num_warps, "permute", source.shape, own, order)
 
-    def wants(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Wants:
-        order = _order(writing.facts, call.given, writing.facts.tensor(data).rank)
-        return permuted_wants(writing, call.node, data, order, want)
+    def wants(self, asking: Asking, call: Called, data: ast.expr, want: Layout) -> Wants:
+        order = _order(asking.facts, call.given, asking.facts.tensor(data).rank)
+        return permuted_wants(asking, call.node, data, order, want)
 
     def text(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Written:
         order = _order(writing.facts, call.given, writing.facts.tensor(data).rank)
@@ -136,9 +136,9 @@ class Join(Relation):
     ) -> Layout | None:
         return infer(facts.kernel.target, facts.kernel.num_warps, "join", source.shape, own)
 
-    def wants(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Wants:
-        facts = writing.facts
-        return operands_in(facts, tensors_of(facts, call), facts.tensor(data), _join_operand(writing, call.node, data))
+    def wants(self, asking: Asking, call: Called, data: ast.expr, want: Layout) -> Wants:
+        facts = asking.facts
+        return operands_in(facts, tensors_of(facts, call), facts.tensor(data), _join_operand(asking, call.node, data))
 
     def text(self, writing: Writing, call: Called, data: ast.expr, want: Layout) -> Written:
         return _joined(writing, call, self.wants(writing, call, data, want), want)
@@ -147,8 +147,8 @@ class Join(Relation):
 class Split(Relation):
     """Of a tensor two: `want` is a tuple."""
 
-    def wants(self, writing: Writing, call: Called, data: ast.expr, want: Any) -> Wants:
-        return {data: split_operand(writing.facts, writing.home, call.node, data)}
+    def wants(self, asking: Asking, call: Called, data: ast.expr, want: Any) -> Wants:
+        return {data: split_operand(asking.facts, asking.home, call.node, data)}
 
     def text(self, writing: Writing, call: Called, data: ast.expr, want: Any) -> Written:
         text = call_text.with_function(
@@ -286,11 +286,11 @@ def permuted(
     return text if own is None else _fit(writing, text, own, want)
 
 
-def permuted_wants(writing: Writing, node, data: ast.expr, order, want: Layout | None) -> Wants:
+def permuted_wants(asking: Asking, node, data: ast.expr, order, want: Layout | None) -> Wants:
     """In which layout a permutation wants what is permuted."""
-    if isinstance(want, Layout) and writing.permuted_tile(data, tuple(order), want) is not None:
+    if isinstance(want, Layout) and asking.permuted_tile(data, tuple(order), want) is not None:
         return {data: NOT_READ}
-    return {data: permuted_in(writing, node, data, order, want)[0]}
+    return {data: permuted_in(asking, node, data, order, want)[0]}
 
 
 def permuted_in(writing: Writing, node, data: ast.expr, order, want: Layout | None) -> tuple[Layout, Layout | None]:
@@ -405,11 +405,11 @@ def _larger(facts: FunctionFacts, given) -> TensorFact:
     return max((f for a in given.values() if (f := facts.tensor(a)) is not None), key=lambda f: f.rank)
 
 
-def _pair_wants(writing: Writing, given, want) -> Wants:
-    shared = _larger(writing.facts, given)
+def _pair_wants(asking: Asking, given, want) -> Wants:
+    shared = _larger(asking.facts, given)
     layout = want[0] if isinstance(want, tuple) and want[0] is not None else None
-    layout = layout or writing.home(next(a for a in given.values() if writing.facts.tensor(a) is shared))
-    return operands_in(writing.facts, given.values(), shared, layout)
+    layout = layout or asking.home(next(a for a in given.values() if asking.facts.tensor(a) is shared))
+    return operands_in(asking.facts, given.values(), shared, layout)
 
 
 def split_operand(facts: FunctionFacts, home_of: HomeOf, node, data: ast.expr) -> Layout:

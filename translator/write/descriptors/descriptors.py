@@ -23,7 +23,7 @@ from gluonize.write.descriptors import tdm, tdm_rows
 from gluonize.write.descriptors.tile_functions import Copies, tile_function
 from gluonize.write.state.relations import Wants
 from gluonize.write.state.unit import Decided
-from gluonize.write.state.writing import Emit, Writing
+from gluonize.write.state.writing import Asking, Emit, Writing
 
 
 def block_of(fact: OpaqueFact) -> TensorFact:
@@ -74,21 +74,21 @@ def _accessed(node: ast.Call, callee, given) -> tuple[ast.expr, str, list[ast.ex
     return callee.owner, callee.name, [given["offsets"]], given.get("value")
 
 
-def wants(writing: Writing, node: ast.Call, callee, given: dict[str, ast.expr], want: Any) -> Wants:
+def wants(asking: Asking, node: ast.Call, callee, given: dict[str, ast.expr], want: Any) -> Wants:
     """In which layouts an access by a descriptor, wanted in `want`, wants row numbers and what is stored."""
     if callee.name == "make_tensor_descriptor":
         return {}
-    return _access_wants(writing, node, *_accessed(node, callee, given), want)
+    return _access_wants(asking, node, *_accessed(node, callee, given), want)
 
 
 def _access_wants(
-    writing: Writing, node: ast.Call, owner: ast.expr, kind: str, indices: list[ast.expr], value, want
+    asking: Asking, node: ast.Call, owner: ast.expr, kind: str, indices: list[ast.expr], value, want
 ) -> Wants:
-    facts = writing.facts
-    if tdm.uses_data_mover(facts, writing.decided, origin_of(facts, owner)):
+    facts = asking.facts
+    if tdm.uses_data_mover(facts, asking.decided, origin_of(facts, owner)):
         rows = tdm_rows.wants(facts, node, indices) if kind in ("gather", "scatter") else {}
-        return rows if value is None else rows | {value: writing.home(value)}
-    layout = _accessed_in(writing, node, kind, indices, value, block_of(facts.fact(owner)), want)
+        return rows if value is None else rows | {value: asking.home(value)}
+    layout = _accessed_in(asking, node, kind, indices, value, block_of(facts.fact(owner)), want)
     rows = {indices[0]: Slice(1, layout)} if kind in ("gather", "scatter") else {}
     return rows if value is None else rows | {value: layout}
 

@@ -37,7 +37,6 @@ class Assignments(Expressions):
     """What writes assignments; the function that they are in adds statements and blocks."""
 
     edits: Edits
-    unscaled: dict[ast.AST, Unscaled]
 
     def assignment(self, s: ast.stmt) -> None:
         target = target_of(s)
@@ -50,23 +49,25 @@ class Assignments(Expressions):
             if isinstance(fact, TensorFact) and fact.shape:
                 self.tensor_assignment(s, target.id, web)
                 return
-            if isinstance(fact, TensorFact) and fact.is_pointer and self.state(web).split is not None:
-                made = pointer_variables.assign_scalar(self.writing, self.addressing, s, self.state(web))
+            if isinstance(fact, TensorFact) and fact.is_pointer and self.layouts.state(web).split is not None:
+                made = pointer_variables.assign_scalar(
+                    self.writing, self.layouts.addressing, s, self.layouts.state(web)
+                )
                 self.edits.replace(s, made.code)
                 return
             if isinstance(s, ast.AnnAssign):
                 self.edits.replace(s.annotation, self.emit(s.annotation))
-            want = self.web_home(web) if isinstance(fact, TupleFact) else None
+            want = self.layouts.web_home(web) if isinstance(fact, TupleFact) else None
             self.edits.replace(s.value, self.emit(s.value, want))
             self.edits.insert_behind(s, self.scalar_variants(target.id, web))
             return
-        wants = self.target_wants(s, target)
+        wants = self.layouts.target_wants(s, target)
         self.edits.replace(s.value, self.emit(s.value, wants))
         self.edits.insert_behind(s, [line for name in flat_targets(target) for line in self.conversions_after(s, name)])
 
     def scalar_variants(self, name: str, web: Web) -> list[Code]:
         """A scalar given to a variable that is a tensor on another branch: it stands for each of the tensor's layouts."""
-        state = self.states.get(web.index)
+        state = self.layouts.states.get(web.index)
         if state is None or state.split is not None:
             return []
         names = [self.names.variant(name, layout) for layout in state.converted]
@@ -78,7 +79,7 @@ class Assignments(Expressions):
         if not isinstance(target, ast.Name):
             return []
         web = self.facts.webs.of_definition.get((s, target.id))
-        state = self.states.get(web.index) if web else None
+        state = self.layouts.states.get(web.index) if web else None
         if state is None:
             return []
         kept = any(d.node is s and keeps(self.facts, d) for d in web.definitions)
@@ -95,15 +96,15 @@ class Assignments(Expressions):
         return lines
 
     def tensor_assignment(self, s: ast.stmt, name: str, web: Web) -> None:
-        state = self.state(web)
+        state = self.layouts.state(web)
         if state.split:
             lines = [made.code for made in self.offsets(s, state)]
             self.edits.replace(s, self.joined(s, lines or [("pass",)]))
             return
-        layouts = self.layouts_of(state, s)
-        role = calls.role_of(self.facts, self.of_loops.staged, s.value, name)
+        layouts = self.layouts.layouts_of(state, s)
+        role = calls.role_of(self.facts, self.layouts.of_loops.staged, s.value, name)
         lines, last = [], []
-        if (unscaled := self.unscaled.get(s)) is not None:
+        if (unscaled := self.layouts.unscaled.get(s)) is not None:
             lines.append(self.unscaled_product(s, unscaled, layouts[0]))
         for layout in layouts:
             if role:
@@ -129,21 +130,23 @@ class Assignments(Expressions):
         sign = "+" if isinstance(s.op, ast.Add) else "-"
         web, fact = self.facts.webs.of_definition[(s, s.target.id)], assigned_fact(self.facts, s)
         if isinstance(fact, TensorFact) and fact.shape:
-            state = self.state(web)
+            state = self.layouts.state(web)
             if state.split:
                 return self.offsets(s, state)
-            layouts = self.layouts_of(state, s)
+            layouts = self.layouts.layouts_of(state, s)
             return [
                 Assigned(self.variant_of(state, layout, layouts), self.writing.operand_in(s.value, fact, layout), sign)
                 for layout in layouts
             ]
-        if isinstance(fact, TensorFact) and fact.is_pointer and self.state(web).split is not None:
-            return [pointer_variables.assign_scalar(self.writing, self.addressing, s, self.state(web))]
+        if isinstance(fact, TensorFact) and fact.is_pointer and self.layouts.state(web).split is not None:
+            return [pointer_variables.assign_scalar(self.writing, self.layouts.addressing, s, self.layouts.state(web))]
         return [Assigned(s.target.id, self.emit(s.value), sign)]
 
     def offsets(self, s: ast.stmt, state: WebState) -> list[Assigned]:
         """The assignment of a pointer variable that is base and offsets."""
-        return pointer_variables.assign(self.writing, self.addressing, s, state, self.split_layouts(s, state))
+        return pointer_variables.assign(
+            self.writing, self.layouts.addressing, s, state, self.layouts.split_layouts(s, state)
+        )
 
     def variant_of(self, state: WebState, layout: Layout, layouts: list[Layout]) -> Name:
         """What the variable is called in one of the layouts in which it is assigned."""
@@ -185,7 +188,7 @@ class Assignments(Expressions):
             if dot is not None:
                 return Assigned(variant, dot).code
             value = self.writing.operand_in(s.value, fact, layout)
-        elif (unscaled := self.unscaled.get(s)) is not None:
+        elif (unscaled := self.layouts.unscaled.get(s)) is not None:
             parts = {unscaled.product: written.name(unscaled.name), unscaled.scale: self.emit(unscaled.scale)}
             value = self.splice(s.value, parts)
         else:

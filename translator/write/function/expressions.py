@@ -11,11 +11,13 @@ from typing import Any
 
 from gluonize.facts import callees
 from gluonize.facts.desugar import Promotion
+from gluonize.facts.function import FunctionFacts
 from gluonize.facts.refusals import refuse
 from gluonize.facts.syntax import ELEMENTWISE_NODES
 from gluonize.gluon.code import code_of, joined, spliced
 from gluonize.gluon.imports import LIBDEVICE, TRITON_LANGUAGE
-from gluonize.gluon.nodes import ElementType
+from gluonize.gluon.layout_names import LayoutNames
+from gluonize.gluon.nodes import ElementType, Name
 from gluonize.gluon.written import (
     Part,
     Written,
@@ -41,11 +43,15 @@ from gluonize.triton_api.jit_functions import JITCallable
 from gluonize.triton_api.language import tensor_descriptor_base, tl
 from gluonize.write.accesses import addresses
 from gluonize.write.calls import calls
+from gluonize.write.calls.kind import Place
 from gluonize.write.contracts import contracts
 from gluonize.write.descriptors import descriptors
 from gluonize.write.layouts.demand_walk import DemandWalk
 from gluonize.write.products import dots, invariant, lds_operands
+from gluonize.write.state.site import Site
+from gluonize.write.state.unit import Record, Unit
 from gluonize.write.state.variables import WebState
+from gluonize.write.state.writing import Writing
 
 _OPERATORS = {
     ast.Add: "+",
@@ -65,8 +71,18 @@ _OPERATORS = {
 _LANGUAGE_MODULES = ("triton.language", "triton.language.core", "triton.language.math", "triton.language.standard")
 
 
-class Expressions(DemandWalk):
-    """`emit(node, want)` returns the text for `node` in the layout `want`; demands on variables are noted as they come."""
+class Expressions:
+    """`emit(node, want)` returns the text for `node` in the layout `want`. layouts: what is found of the function's variables."""
+
+    unit: Unit
+    facts: FunctionFacts
+    layouts: DemandWalk
+    names: LayoutNames
+    record: Record
+    writing: Writing
+    site: Site
+    place: Place
+    redefined: frozenset[str]
 
     def emit(self, node: ast.AST, want: Any = None) -> Written:
         """The Gluon text for `node`; a tensor comes in layout `want` (None: in whatever layout is at hand)."""
@@ -76,8 +92,8 @@ class Expressions(DemandWalk):
         if isinstance(node, ast.Name):
             return self.use(node, want)
         if want is None:
-            want = self.home(node)
-        layout = self.made_in(node, want)
+            want = self.layouts.home(node)
+        layout = self.layouts.made_in(node, want)
         text = self.construct(node, layout)
         return text if layout == want else self.convert(text, want)
 
@@ -115,8 +131,8 @@ class Expressions(DemandWalk):
             return self.subscript(node, want)
         if isinstance(node, ast.NamedExpr):
             return self.named(node, want)
-        if node in self.of_loops.clips:
-            return self.of_loops.clips[node].text(self.writing, want)
+        if node in self.layouts.of_loops.clips:
+            return self.layouts.of_loops.clips[node].text(self.writing, want)
         if isinstance(node, ELEMENTWISE_NODES):
             return self.elementwise(node, want)
         if isinstance(node, (ast.Tuple, ast.List)):
@@ -129,7 +145,7 @@ class Expressions(DemandWalk):
 
     def named(self, node: ast.NamedExpr, want: Layout | None) -> Written:
         """`(x := value)`: the variable has one layout, and what stands around it may want another."""
-        own = self.named_in(node, want)
+        own = self.layouts.named_in(node, want)
         text = self.splice(node, {node.value: self.emit(node.value, own)})
         return text if want in (None, own) else self.convert(text, want)
 
@@ -137,7 +153,7 @@ class Expressions(DemandWalk):
         fact = self.facts.tensor(node)
         if (fused := dots.fused_dot(self.site, node, want)) is not None:
             return fused
-        wants = self.operands_of(node, want)
+        wants = self.layouts.operands_of(node, want)
         refused = {c: text for c in wants if (text := self.untaken_arm(node, c)) is not None}
         children = self.writing.texts({c: w for c, w in wants.items() if c not in refused}, fact) | refused
         if isinstance(node, Promotion):
@@ -156,7 +172,7 @@ class Expressions(DemandWalk):
         if self.facts.taken(child):
             return None
         # A pipelined loop fetches the tiles of the other arm.
-        fetched = any(n in self.of_loops.staged or n in self.of_loops.held for n in ast.walk(node))
+        fetched = any(n in self.layouts.of_loops.staged or n in self.layouts.of_loops.held for n in ast.walk(node))
         if not fetched and not any(isinstance(n, ast.Call) for n in ast.walk(child)):
             return None
         test = self.facts.source.of(node.test)
@@ -168,20 +184,24 @@ class Expressions(DemandWalk):
             return name(literal)
         web = self.facts.webs.of_use.get(node)
         if web is None:
-            if isinstance(node.ctx, ast.Load) and node.id not in self.locals:
+            if isinstance(node.ctx, ast.Load) and node.id not in self.layouts.locals:
                 first, *attributes = self.global_name(node).split(".")
                 return functools.reduce(attribute, attributes, name(first))
             return name(node.id)
         fact = self.facts.fact(node)
         if isinstance(fact, TupleFact):
-            return self.tuple_in(name(node.id), self.web_home(web), want)
+            return self.tuple_in(name(node.id), self.layouts.web_home(web), want)
         if not (isinstance(fact, TensorFact) and fact.shape):
-            if isinstance(fact, TensorFact) and fact.is_pointer and (split := self.state(web).split) is not None:
-                return grouped(binary(name(split.root), "+", name(addresses.scalar_name(self.fresh, web))))
+            if (
+                isinstance(fact, TensorFact)
+                and fact.is_pointer
+                and (split := self.layouts.state(web).split) is not None
+            ):
+                return grouped(binary(name(split.root), "+", name(addresses.scalar_name(self.layouts.fresh, web))))
             return name(node.id)
-        state, want = self.state(web), self.asked(node, web, want)
+        state, want = self.layouts.state(web), self.layouts.asked(node, web, want)
         if state.split:
-            base, offsets = addresses.names_of(self.fresh, self.names, state, want)
+            base, offsets = addresses.names_of(self.layouts.fresh, self.names, state, want)
             return grouped(binary(name(base), "+", name(offsets)))
         if state.cheap:
             return name(self.variant_name(state, want))
@@ -189,11 +209,11 @@ class Expressions(DemandWalk):
             return name(node.id)
         if web.in_expression:
             return self.convert(name(node.id), want)
-        if invariant.moved_before(self.facts, self.loops, web) or invariant.moved_where_loaded(
-            self.facts, self.of_loops.staged, node, web
+        if invariant.moved_before(self.facts, self.layouts.loops, web) or invariant.moved_where_loaded(
+            self.facts, self.layouts.of_loops.staged, node, web
         ):
             return name(self.names.variant(node.id, want))
-        if invariant.is_row_before_loop(self.facts, self.loops, node, web):
+        if invariant.is_row_before_loop(self.facts, self.layouts.loops, node, web):
             return invariant.row_before_loop(self.site, node, want)
         return lds_operands.moved_through_lds(self.site, web, want, node) or self.convert(name(node.id), want)
 
@@ -219,7 +239,9 @@ class Expressions(DemandWalk):
         if self.redefined.isdisjoint(d.name for d in state.web.definitions):
             return state.variants[0]
         same = [
-            s for s in self.states.values() if s.web.name == state.web.name and s.cheap and s.variants and not s.split
+            s
+            for s in self.layouts.states.values()
+            if s.web.name == state.web.name and s.cheap and s.variants and not s.split
         ]
         first = min(same, key=lambda s: s.first_use[s.variants[0]])
         return first.variants[0]
@@ -273,7 +295,7 @@ class Expressions(DemandWalk):
         if (typed := callees.element_type_of(self.facts, node)) is not None:
             return self.site.expression(ElementType(typed.id))
         if node.attr in ("dtype", "shape") and isinstance(base, ast.Name) and base in self.facts.webs.of_use:
-            if self.facts.tensor(base) is not None and self.state(self.facts.webs.of_use[base]).split is None:
+            if self.facts.tensor(base) is not None and self.layouts.state(self.facts.webs.of_use[base]).split is None:
                 # The same in all its layouts: none is asked for.
                 return (
                     self.site.expression(ElementType(base.id))
@@ -283,15 +305,15 @@ class Expressions(DemandWalk):
         if self.facts.tensor(node) is not None:  # x.T and namedtuple or aggregate fields
             return calls.emit_attribute(self.writing, node, want)
         if self.facts.tensor(base) is not None and isinstance(base, ast.Name) and base in self.facts.webs.of_use:
-            state = self.state(self.facts.webs.of_use[base])
-            if state.split and not self.rebound(state.split.root):
+            state = self.layouts.state(self.facts.webs.of_use[base])
+            if state.split and not self.layouts.rebound(state.split.root):
                 return attribute(name(state.split.root), node.attr)
         return self.splice(node, {base: self.emit(base)})
 
     def static_value(self, node: ast.AST) -> Any:
         """The object that a dotted global name denotes, or None."""
         if isinstance(node, ast.Name):
-            return self.facts.frame.fn.__globals__.get(node.id) if node.id not in self.locals else None
+            return self.facts.frame.fn.__globals__.get(node.id) if node.id not in self.layouts.locals else None
         if isinstance(node, ast.Attribute):
             base = self.static_value(node.value)
             return getattr(base, node.attr, None) if isinstance(base, (types.ModuleType, type)) else None
@@ -313,7 +335,7 @@ class Expressions(DemandWalk):
         top = module.partition(".")[0]
         value = getattr(base, node.attr, None)
         if top != "triton" and top not in sys.stdlib_module_names and isinstance(value, (JITCallable, tl.constexpr)):
-            if node.attr not in self.locals:  # a function or constant of the user's own package comes along
+            if node.attr not in self.layouts.locals:  # a function or constant of the user's own package comes along
                 self.record.globals_needed[node.attr] = (value, self.facts.frame.fn)
                 return node.attr
         return None
@@ -358,13 +380,13 @@ class Expressions(DemandWalk):
                 return call("gl.full", f"[{shape}]", scalar, attribute(scalar, "dtype"), own)
             text = self.splice(node, {node.value: self.emit(node.value), node.slice: self.emit(node.slice)})
             if isinstance(fact, TupleFact) and isinstance(want, Layout):
-                homes = self.home(node.value)
+                homes = self.layouts.home(node.value)
                 index = self.facts.fact(node.slice)
                 home = homes[index.value] if homes and isinstance(index, ConstFact) else None
                 if home != want:
                     return self.convert(text, want)
             return text
-        return self.splice(node, self.writing.texts(self.subscript_parts(node, want)))
+        return self.splice(node, self.writing.texts(self.layouts.subscript_parts(node, want)))
 
 
 def _asks_for_descriptor(facts: Any, node: ast.Call) -> bool:

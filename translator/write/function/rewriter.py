@@ -1,8 +1,8 @@
 """Rewrite one traced function to Gluon: every tensor expression in a known layout, the author's text otherwise.
 
-`FunctionRewriter.emit(node, want)` returns the Gluon expression for `node` in the layout `want`. Demands flow from the
-anchors (stores, dots, reductions...) to the definitions; a definition is emitted once per layout its uses demand where
-it is cheap, else once, with conversions. The demands are found first, by a walk that writes nothing (`demand_walk.py`).
+`FunctionRewriter.emit(node, want)` returns the Gluon expression for `node` in the layout `want`. Which layouts are wanted has been found before,
+by a walk that writes nothing (`write/layouts/demand_walk.py`): a definition is emitted once per layout that its uses demand where it is cheap,
+else once, with conversions.
 """
 
 from __future__ import annotations
@@ -11,18 +11,14 @@ import ast
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from gluonize.decide.layouts.demands import Round
-from gluonize.diagnostics import TranslationError
 from gluonize.facts.function import FunctionFacts
-from gluonize.facts.loops.unscaled import unscaled_products
 from gluonize.facts.reading import read_function
 from gluonize.facts.refusals import refuse
 from gluonize.facts.syntax import target_of
 from gluonize.facts.variables.definitions import names_read
-from gluonize.facts.webs import Definition, UnrolledLoop, Web, written_nodes
+from gluonize.facts.webs import Definition, UnrolledLoop, written_nodes
 from gluonize.gluon.code import Lined, code_of, ended, indented, joined, lines_of
 from gluonize.gluon.function import GluonFunction
-from gluonize.gluon.layout_names import LayoutNames
 from gluonize.gluon.nodes import Code, Named, Read, Slot
 from gluonize.gluon.origins import Place, marked
 from gluonize.gluon.printer import opened, printed
@@ -32,9 +28,7 @@ from gluonize.read.files.source_text import Edit, SourceText, dedented
 from gluonize.trace.front.trace import ConstFact, Frame
 from gluonize.trace.model.layouts import Layout
 from gluonize.write.accesses import moving_parameters
-from gluonize.write.accesses.addresses import Addressing
 from gluonize.write.calls import calls, instance_layouts
-from gluonize.write.calls.helpers import Helpers
 from gluonize.write.calls.kind import Place
 from gluonize.write.contracts import contracts
 from gluonize.write.descriptors import host
@@ -42,11 +36,10 @@ from gluonize.write.function import shared_texts
 from gluonize.write.function.assignments import Assignments
 from gluonize.write.function.dead_variants import without_dead_variants
 from gluonize.write.function.written import WrittenFunction
+from gluonize.write.layouts.demand_walk import DemandWalk
 from gluonize.write.products import invariant
 from gluonize.write.state.edits import Edits
-from gluonize.write.state.fresh_names import FreshNames, LoopNames
-from gluonize.write.state.function_loops import FunctionLoops
-from gluonize.write.state.site import Site, TileRead
+from gluonize.write.state.site import Site
 from gluonize.write.state.unit import Record, Unit
 from gluonize.write.state.writing import Writing
 
@@ -115,69 +108,35 @@ def bound_default(facts: FunctionFacts, default: ast.expr) -> Written | None:
     return literal(bound) if type(bound) in (int, float, bool, str) and not same else None
 
 
-MAX_ROUNDS = 40
-
-
 class FunctionRewriter(Assignments):
-    """Rewrites one function of a kernel, whose `facts` these are."""
+    """Writes one function of a kernel, whose `facts` these are, when its layouts are found. walk: what finds them."""
+
+    walk: type[DemandWalk] = DemandWalk
 
     def __init__(self, unit: Unit, facts: FunctionFacts, wants: Any = None, argument_homes=None):
-        super().__init__(unit, facts, argument_homes)
-        self.wants = wants
-        self.names = LayoutNames()
-        self.unscaled = unscaled_products(facts) if unit.decided.choices.asks("maxima", "unscaled") else {}
-        self.begin_round()
-        self.loops: tuple[ast.AST, ...] = ()
-        self.locals = {d.name for w in self.facts.webs.all for d in w.definitions}
-        self.locals |= {x.name for x in self.unscaled.values()} | unit.decided.given_names
-        self.fresh = FreshNames(self.locals)
-        self.of_loops = FunctionLoops()
-        self.pushed: set[ast.AST] = set()  # computed in the wanted layout even where a conversion looks cheaper
-        self.addressing = Addressing(facts, self.state, self.fresh, self.rebound, self.demand, {}, {}, {})
-        self.helpers = Helpers(unit, facts, self.home, self.lies_anywhere, self.is_one_value, self.reader, self.writer)
-        self.loop_names = LoopNames(self.facts, self.locals, unit.decided.given_names)
-        self.added_parameters: dict[str, str] = {}  # constexpr parameters that the source did not have -> default
+        self.unit, self.facts = unit, facts
+        self.layouts = self.walk(unit, facts, self.writer, wants, argument_homes)
+        self.names = self.layouts.names
         self.redefined: frozenset[str] = frozenset()  # names with a `x = f(x)`
 
-    def begin_round(self) -> None:
-        """Nothing is used or demanded yet."""
-        self.demanded = Round()
-        for state in self.states.values():
-            state.settle()
+    def begin(self) -> None:
+        """Nothing is written yet."""
+        layouts = self.layouts
+        layouts.begin_round()
         self.edits = Edits(self.facts.source)
         self.hoisted: dict[ast.AST, dict[str, Code]] = {}  # loop -> variable -> its line before the loop
+        self.written_loops: list[Any] = []  # pipelined loops whose bodies are to be finished
         self._site: Site | None = None
         self.record = Record(self.facts.kernel.target.gluon_module)
-        self.writing = Writing(
-            self.facts,
-            self.unit.decided,
-            self.record,
-            self.names,
-            self.emit,
-            self.splice,
-            self.convert,
-            self.permuted_tile,
-            self.home,
-            self.cheap,
-            self.rebound,
-            self.unscaled,
-        )
-        self.record.obligations |= {o for s in self.states.values() if s.split is not None for o in s.split.assumed}
-
-    def reader(self, frame: Frame, path: tuple[int, ...], argument_homes: dict[str, Any]) -> FunctionRewriter:
-        """Another function of the kernel, to be read where its arguments lie so."""
-        inner = type(self)(self.unit, read_function(self.facts.kernel, frame, path))
-        inner.argument_homes = argument_homes
-        return inner
+        known = {**vars(layouts.asking), "record": self.record, "permuted_tile": self.permuted_tile}
+        self.writing = Writing(**known, emit=self.emit, splice=self.splice, convert=self.convert)
+        self.record.obligations |= {o for s in layouts.states.values() if s.split is not None for o in s.split.assumed}
 
     def writer(
         self, frame: Frame, path: tuple[int, ...], wants: Any, argument_homes: dict[str, Any]
     ) -> FunctionRewriter:
         """Another function of the kernel, to be written for arguments that lie so."""
         return type(self)(self.unit, read_function(self.facts.kernel, frame, path), wants, argument_homes)
-
-    def prepare_loops(self) -> None:
-        """Before anything is written: loops that are to be pipelined."""
 
     def finish_loops(self, statements: list[ast.stmt]) -> None:
         """When the edits of all loops in `statements` are final: passes over those that are pipelined."""
@@ -186,70 +145,47 @@ class FunctionRewriter(Assignments):
     def site(self) -> Site:
         """The place that is being written."""
         known = self._site
-        if known is None or known.loops is not self.loops or known.edits is not self.edits:
+        if known is None or known.loops is not self.layouts.loops or known.edits is not self.edits:
+            around = self.layouts.around()
             self._site = known = Site(
-                **vars(self.writing),
-                loops=self.loops,
-                pipelined=not self.of_loops.pipelined.keys().isdisjoint(self.loops),
-                edits=self.edits,
-                hoisted=self.hoisted,
-                fresh=self.fresh,
-                staged=self.of_loops.staged,
-                held=self.of_loops.held,
-                partitioned=self.of_loops.partitioned,
-                state=self.state,
-                web_home=self.web_home,
-                reads=self.reads,
-                tile_at_use=self.tile_read_at_use,
-                load_in=self.load_in,
-                demand_more=self.demand_more,
-                is_moved=self.is_moved,
+                **vars(self.writing), **around, edits=self.edits, hoisted=self.hoisted, reads=self.reads
             )
         return known
 
     @property
     def place(self) -> Place:
         """Where a call stands that is written now."""
-        return Place(self.site, self.addressing, self.helpers)
-
-    def load_in(self, load: ast.Call, web: Web, layout: Layout) -> None:
-        """Have `load`, which gives `web` its value, made in `layout`."""
-        self.pushed.add(load)
-        self.settle_home(web, layout)
-
-    def demand_more(self) -> None:
-        """Not all demands are met yet: one more walk is needed."""
-        self.demanded.again = True
+        return Place(self.site, self.layouts.addressing, self.layouts.helpers)
 
     def reads(self, node: ast.AST, without: Collection[ast.AST] = ()) -> frozenset[str]:
         """The variables that `node` reads as rewritten, outside of `without`."""
-        read = names_read(self.facts, node, {*self.of_loops.staged, *self.of_loops.held, *without})
-        held = (self.of_loops.held[n].ring.next for n in ast.walk(node) if n in self.of_loops.held)
-        unscaled = {x.name for n in ast.walk(node) if (x := self.unscaled.get(n)) is not None and n in x.reductions}
+        read = names_read(self.facts, node, {*self.layouts.of_loops.staged, *self.layouts.of_loops.held, *without})
+        held = (self.layouts.of_loops.held[n].ring.next for n in ast.walk(node) if n in self.layouts.of_loops.held)
+        unscaled = {
+            x.name for n in ast.walk(node) if (x := self.layouts.unscaled.get(n)) is not None and n in x.reductions
+        }
         return frozenset({n.id for n in read if n in self.facts.webs.of_use}.union(held, unscaled))
 
     def permuted_tile(self, data: ast.expr, order: tuple[int, ...], layout: Layout) -> Written | None:
         return None
 
-    def tile_read_at_use(self, data: ast.expr) -> TileRead | None:
-        return None
-
     def rewrite(self) -> WrittenFunction:
         """The function, whose layouts and helpers have no names yet."""
-        self.prepare_loops()
+        self.layouts.prepare()
         # Names that prepare() made, of tiles ahead, are among them.
         self.redefined = frozenset(d.name for w in self.facts.webs.all for d in w.definitions if _reads_itself(d))
-        self.find_layouts()
-        self.begin_round()
-        self.written_loops: list[Any] = []  # pipelined loops whose bodies are to be finished
+        self.layouts.find()
+        self.begin()
         first, indent = host.first_line(self.facts), self.facts.source.indent(self.facts.tree.body[-1])
         self.edits.insert_above(first, host.take_tuples(self.writing), indent)
-        self.edits.insert_above(first, moving_parameters.starts(self.facts, self.state, self.fresh), indent)
+        self.edits.insert_above(
+            first, moving_parameters.starts(self.facts, self.layouts.state, self.layouts.fresh), indent
+        )
         self.signature()
         self.block(self.facts.tree.body)
-        instance_layouts.insert(self.site, self.states, self.agreed())
-        if not self.demanded.settled:
-            raise self.unsettled(self.demanded.unforeseen(file_line(self.facts.frame.fn, 1)))
+        instance_layouts.insert(self.site, self.layouts.states, self.agreed())
+        if not self.layouts.demanded.settled:
+            raise self.layouts.unsettled(self.layouts.demanded.unforeseen(file_line(self.facts.frame.fn, 1)))
         self.finish_loops(self.facts.tree.body)
         self.record.reads = parameters_read(self.facts, self.facts.tree.body)
         function = without_dead_variants(self.tree())
@@ -271,25 +207,10 @@ class FunctionRewriter(Assignments):
         module = self.unit.references.function(text).module
         return GluonFunction(module.with_changes(body=marked(module.body, ast.parse(text).body, place)))
 
-    def find_layouts(self) -> None:
-        """Walk through the function until no use of a variable wants it in a layout that was not known."""
-        for _ in range(MAX_ROUNDS):
-            self.begin_round()
-            self.ask_block(self.facts.tree.body)
-            if self.demanded.settled:
-                return
-        raise self.unsettled(self.demanded.contradiction(file_line(self.facts.frame.fn, 1)))
-
-    def unsettled(self, why: str) -> TranslationError:
-        """Refuses a function whose variables have no layouts that serve all uses."""
-        what = f"layouts of `{self.facts.frame.fn.__name__}` do not settle"
-        help = "give the variable another name for one of the uses, and please report it"
-        return refuse(self.facts.frame, self.facts.tree, "layout-fixpoint", what, why, help)
-
     def agreed(self) -> set[Layout]:
         """The layouts that this function and the helpers it calls agree on with their callers."""
         helpers = [self.unit.helper_versions[i] for i in self.record.helpers]
-        own = instance_layouts.agreed(self.argument_homes, self.wants, self.states)
+        own = instance_layouts.agreed(self.layouts.argument_homes, self.layouts.wants, self.layouts.states)
         return own.union(*(instance_layouts.agreed(h.argument_homes, h.wants, h.states) for h in helpers))
 
     def finished(self, function: GluonFunction) -> WrittenFunction:
@@ -300,15 +221,15 @@ class FunctionRewriter(Assignments):
             function,
             self.record,
             self.names,
-            self.wants,
-            self.argument_homes,
-            self.locals,
-            self.added_parameters,
-            self.states,
-            self.state,
-            self.home,
-            self.addressing,
-            self.of_loops,
+            self.layouts.wants,
+            self.layouts.argument_homes,
+            self.layouts.locals,
+            self.layouts.added_parameters,
+            self.layouts.states,
+            self.layouts.state,
+            self.layouts.home,
+            self.layouts.addressing,
+            self.layouts.of_loops,
         )
 
     def signature(self) -> None:
@@ -320,8 +241,8 @@ class FunctionRewriter(Assignments):
             self.edits.replace(default, bound_default(self.facts, default) or self.emit(default))
         if self.facts.tree.returns is not None:
             self.edits.replace(self.facts.tree.returns, self.emit(self.facts.tree.returns))
-        if self.added_parameters:
-            self.edits.append(with_parameters(self.facts.source, self.facts.tree.args, self.added_parameters))
+        if self.layouts.added_parameters:
+            self.edits.append(with_parameters(self.facts.source, self.facts.tree.args, self.layouts.added_parameters))
 
     def block(self, statements: list[ast.stmt], condition: str = "") -> None:
         """The statements of one block, which runs under the compile-time `condition` if there is one."""
@@ -329,8 +250,8 @@ class FunctionRewriter(Assignments):
         if reached < len(statements):
             self.unreached(statements[reached:], condition if not reached else self.left(statements[reached - 1]))
         for i, statement in reversed(list(enumerate(statements[:reached]))):
-            if statement in self.of_loops.dropped:
-                self.drop(statement, all(s in self.of_loops.dropped for s in statements[:i]))
+            if statement in self.layouts.of_loops.dropped:
+                self.drop(statement, all(s in self.layouts.of_loops.dropped for s in statements[:i]))
             else:
                 self.statement(statement)
 
@@ -377,10 +298,10 @@ class FunctionRewriter(Assignments):
         elif isinstance(s, ast.For):
             self.for_loop(s)
         elif isinstance(s, ast.While):
-            self.loops = (*self.loops, s)
+            self.layouts.loops = (*self.layouts.loops, s)
             self.block(s.body)
             self.edits.replace(s.test, self.emit(s.test))
-            self.loops = self.loops[:-1]
+            self.layouts.loops = self.layouts.loops[:-1]
         elif isinstance(s, ast.Return):
             if s.value is not None:
                 self.return_statement(s)
@@ -407,7 +328,7 @@ class FunctionRewriter(Assignments):
         if self.facts.fact(s.test) is not None:
             self.edits.replace(s.test, self.emit(s.test))
         edits = self.edits if self.site.pipelined else self.edits.last  # passes over a loop rewrite what is in it
-        edits.extend(contracts.missing_side(self.facts, self.of_loops.statements, s))
+        edits.extend(contracts.missing_side(self.facts, self.layouts.of_loops.statements, s))
 
     def unrolled_loop(self, s: UnrolledLoop) -> None:
         """One body after the other; a loop again where its shapes change and its text does not."""
@@ -453,9 +374,9 @@ class FunctionRewriter(Assignments):
     def for_loop(self, s: ast.For) -> None:
         if isinstance(s, UnrolledLoop):
             return self.unrolled_loop(s)
-        self.loops = (*self.loops, s)
+        self.layouts.loops = (*self.layouts.loops, s)
         self.block(s.body, contracts.loop_text(self.facts, s))
-        self.loops = self.loops[:-1]
+        self.layouts.loops = self.layouts.loops[:-1]
         self.edits.replace(s.iter, calls.emit_iterator(self.writing, s.iter))
         guard = contracts.idle_loop(self.facts, s, self.emit)
         if lines := [*guard, *invariant.lines_before(self.hoisted, s)]:
@@ -463,7 +384,7 @@ class FunctionRewriter(Assignments):
             self.edits.append((at, at, ended(lines, indent)))
 
     def return_statement(self, s: ast.Return) -> None:
-        self.edits.replace(s.value, self.emit(s.value, self.returned(s)))
+        self.edits.replace(s.value, self.emit(s.value, self.layouts.returned(s)))
 
 
 def _dedented(line: Code, column: int) -> Code:

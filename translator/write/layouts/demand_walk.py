@@ -10,38 +10,157 @@ until no use wants what was not known.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
+from gluonize.decide.layouts.demands import Round
+from gluonize.diagnostics import TranslationError
 from gluonize.facts import callees
-from gluonize.facts.loops.unscaled import Unscaled
+from gluonize.facts.function import FunctionFacts
+from gluonize.facts.loops.unscaled import unscaled_products
+from gluonize.facts.reading import read_function
+from gluonize.facts.refusals import refuse
 from gluonize.facts.syntax import ELEMENTWISE_NODES, index_parts, is_new_axis, target_of
 from gluonize.facts.variables.definitions import assigned_fact
 from gluonize.facts.webs import UnrolledLoop, Web
-from gluonize.trace.front.trace import TensorFact, TupleFact
+from gluonize.gluon.layout_names import LayoutNames
+from gluonize.gluon.written import Written
+from gluonize.read.files.moved_lines import file_line
+from gluonize.trace.front.trace import Frame, TensorFact, TupleFact
 from gluonize.trace.model.layouts import Layout
 from gluonize.write import costs
 from gluonize.write.accesses import pointer_variables
+from gluonize.write.accesses.addresses import Addressing
 from gluonize.write.calls import calls, inline_asm, shapes
+from gluonize.write.calls.helpers import Helpers
 from gluonize.write.calls.kind import Place
 from gluonize.write.calls.tuples import flatten_like
 from gluonize.write.layouts import needed_statements
 from gluonize.write.layouts.homes import Homes
 from gluonize.write.products import dots, invariant
+from gluonize.write.state.fresh_names import FreshNames, LoopNames
+from gluonize.write.state.function_loops import FunctionLoops
 from gluonize.write.state.relations import NOT_READ, Wants, operands_in, sliced
-from gluonize.write.state.site import Site
+from gluonize.write.state.site import Spot, TileRead
+from gluonize.write.state.unit import Record, Unit
 from gluonize.write.state.variables import WebState
+from gluonize.write.state.writing import Asking
+
+MAX_ROUNDS = 40
 
 
 class DemandWalk(Homes):
-    """`ask(node, want)` notes what `node`, in the layout `want`, wants of variables; `emit` asks the same where it writes."""
+    """Finds the layouts of one function of a kernel, whose `facts` these are, before anything is written.
 
-    pushed: set[ast.AST]  # computed in the wanted layout even where a conversion looks cheaper
-    loops: tuple[ast.AST, ...]
-    wants: Any
-    unscaled: Mapping[ast.AST, Unscaled]
-    site: Site
-    place: Place
+    `ask(node, want)` notes what `node`, in the layout `want`, wants of variables; who writes it asks the same. writer: what writes another
+    function of the kernel, a helper, for arguments that lie in some layouts.
+    """
+
+    def __init__(
+        self,
+        unit: Unit,
+        facts: FunctionFacts,
+        writer: Callable[..., Any],
+        wants: Any = None,
+        argument_homes: dict[str, Any] | None = None,
+    ):
+        super().__init__(unit, facts, argument_homes)
+        self.writer, self.wants = writer, wants
+        self.names = LayoutNames()
+        self.unscaled = unscaled_products(facts) if unit.decided.choices.asks("maxima", "unscaled") else {}
+        self.loops: tuple[ast.AST, ...] = ()  # around what is walked through, or written
+        self.locals = {d.name for w in facts.webs.all for d in w.definitions}
+        self.locals |= {x.name for x in self.unscaled.values()} | unit.decided.given_names
+        self.fresh = FreshNames(self.locals)
+        self.of_loops = FunctionLoops()
+        self.pushed: set[ast.AST] = set()  # computed in the wanted layout even where a conversion looks cheaper
+        self.addressing = Addressing(facts, self.state, self.fresh, self.rebound, self.demand, {}, {}, {})
+        own = self.home, self.lies_anywhere, self.is_one_value
+        self.helpers = Helpers(unit, facts, *own, self.reader, writer)
+        self.loop_names = LoopNames(facts, self.locals, unit.decided.given_names)
+        self.added_parameters: dict[str, str] = {}  # constexpr parameters that the source did not have -> default
+        self.begin_round()
+
+    def reader(self, frame: Frame, path: tuple[int, ...], argument_homes: dict[str, Any]) -> DemandWalk:
+        """Another function of the kernel, to be read where its arguments lie so."""
+        facts = read_function(self.facts.kernel, frame, path)
+        return type(self)(self.unit, facts, self.writer, None, argument_homes)
+
+    def prepare(self) -> None:
+        """Before anything is found: loops that are to be pipelined."""
+
+    def find(self) -> None:
+        """Walk through the function until no use of a variable wants it in a layout that was not known."""
+        for _ in range(MAX_ROUNDS):
+            self.begin_round()
+            self.ask_block(self.facts.tree.body)
+            if self.demanded.settled:
+                return
+        raise self.unsettled(self.demanded.contradiction(file_line(self.facts.frame.fn, 1)))
+
+    def begin_round(self) -> None:
+        """Nothing is demanded yet."""
+        self.demanded = Round()
+        for state in self.states.values():
+            state.settle()
+        self._spot: Spot | None = None
+        self.asking = Asking(
+            self.facts,
+            self.unit.decided,
+            Record(self.facts.kernel.target.gluon_module),
+            self.names,
+            self.permuted_tile,
+            self.home,
+            self.cheap,
+            self.rebound,
+            self.unscaled,
+        )
+
+    def unsettled(self, why: str) -> TranslationError:
+        """Refuses a function whose variables have no layouts that serve all uses."""
+        what = f"layouts of `{self.facts.frame.fn.__name__}` do not settle"
+        help = "give the variable another name for one of the uses, and please report it"
+        return refuse(self.facts.frame, self.facts.tree, "layout-fixpoint", what, why, help)
+
+    @property
+    def spot(self) -> Spot:
+        """The place that is walked through."""
+        known = self._spot
+        if known is None or known.loops is not self.loops:
+            self._spot = known = Spot(**vars(self.asking), **self.around())
+        return known
+
+    def around(self) -> dict[str, Any]:
+        """What a place has beside what its function has."""
+        return dict(
+            loops=self.loops,
+            pipelined=not self.of_loops.pipelined.keys().isdisjoint(self.loops),
+            fresh=self.fresh,
+            staged=self.of_loops.staged,
+            held=self.of_loops.held,
+            partitioned=self.of_loops.partitioned,
+            state=self.state,
+            web_home=self.web_home,
+            tile_at_use=self.tile_read_at_use,
+            load_in=self.load_in,
+            demand_more=self.demand_more,
+            is_moved=self.is_moved,
+        )
+
+    def load_in(self, load: ast.Call, web: Web, layout: Layout) -> None:
+        """Have `load`, which gives `web` its value, made in `layout`."""
+        self.pushed.add(load)
+        self.settle_home(web, layout)
+
+    def demand_more(self) -> None:
+        """Not all demands are met yet: one more walk is needed."""
+        self.demanded.again = True
+
+    def permuted_tile(self, data: ast.expr, order: tuple[int, ...], layout: Layout) -> Written | None:
+        return None
+
+    def tile_read_at_use(self, data: ast.expr) -> TileRead | None:
+        return None
 
     # Expressions ---------------------------------------------------------------------------------------------------
 
@@ -59,7 +178,7 @@ class DemandWalk(Homes):
 
     def ask_parts(self, node: ast.AST, want: Any) -> None:
         if (tile := self.of_loops.held.get(node)) is not None:
-            tile.ring_in(self.site, want or self.home(node))
+            tile.ring_in(self.spot, want or self.home(node))
         self.ask_all(self.parts(node, want))
 
     def ask_all(self, wants: Wants) -> None:
@@ -133,14 +252,14 @@ class DemandWalk(Homes):
             return True
         parts = {part: layout for part, layout in self.parts(node, want).items() if isinstance(layout, Layout)}
         inner = callees.transposed_by(self.facts, node)
-        if inner in parts and shapes.permuted_in(self.writing, node, inner, (1, 0), want)[1] not in (None, want):
+        if inner in parts and shapes.permuted_in(self.asking, node, inner, (1, 0), want)[1] not in (None, want):
             return True
         return any(self.is_moved(part, layout) for part, layout in parts.items())
 
     def parts(self, node: ast.AST, want: Any) -> Wants:
         """The parts of `node`, each in the layout in which it is wanted where `node` is made in `want`."""
         if isinstance(node, ast.Call):
-            return calls.wants(self.place, node, want)
+            return calls.wants(Place(self.spot, self.addressing, self.helpers), node, want)
         if isinstance(node, ast.Attribute):
             return self.attribute_parts(node, want)
         if isinstance(node, ast.Subscript):
@@ -148,9 +267,9 @@ class DemandWalk(Homes):
         if isinstance(node, ast.NamedExpr):
             return {node.value: self.named_in(node, want)}
         if node in self.of_loops.clips:
-            return self.of_loops.clips[node].wants(self.writing, want)
+            return self.of_loops.clips[node].wants(self.asking, want)
         if isinstance(node, ELEMENTWISE_NODES):
-            return dots.fused_wants(self.site, node) or self.operands_of(node, want)
+            return dots.fused_wants(self.spot, node) or self.operands_of(node, want)
         if isinstance(node, (ast.Tuple, ast.List)):
             return dict(zip(node.elts, want if isinstance(want, tuple) else (None,) * len(node.elts)))
         return {c: None for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr) and hasattr(c, "lineno")}
@@ -175,7 +294,7 @@ class DemandWalk(Homes):
             return {}
         base, web = node.value, self.facts.webs.of_use.get(node.value)
         if self.facts.tensor(node) is not None:
-            return calls.attribute_wants(self.writing, node, want)
+            return calls.attribute_wants(self.asking, node, want)
         if isinstance(base, ast.Name) and self.facts.tensor(base) is not None and web is not None:
             split = self.state(web).split
             if not self.rebound(split.root) if split is not None else node.attr in ("dtype", "shape"):
@@ -249,7 +368,7 @@ class DemandWalk(Homes):
             wants = [{unscaled.product: self.layouts_of(state, s)[0], unscaled.scale: None}]
         else:
             layouts = self.layouts_of(state, s)
-            wants = [needed_statements.wants(self.site, s, layout) for layout in layouts]
+            wants = [needed_statements.wants(self.spot, s, layout) for layout in layouts]
             wants += [self.assigned_parts(s, fact, layout) for layout in layouts]
         for own in wants:
             self.ask_all(own)
@@ -259,7 +378,7 @@ class DemandWalk(Homes):
         if not isinstance(s, ast.AugAssign):
             return {s.value: layout}
         if dots.accumulates(self.facts, s):
-            return dots.accumulated_wants(self.site, s)
+            return dots.accumulated_wants(self.spot, s)
         return operands_in(self.facts, [s.value], fact, layout)
 
     def layouts_of(self, state: WebState, s: ast.stmt) -> list[Layout]:

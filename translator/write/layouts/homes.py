@@ -23,7 +23,6 @@ from gluonize.write.calls.tuples import flat_targets, flatten
 from gluonize.write.state.function_loops import FunctionLoops
 from gluonize.write.state.unit import Unit
 from gluonize.write.state.variables import WebState
-from gluonize.write.state.writing import Writing
 
 
 class Homes:
@@ -31,7 +30,6 @@ class Homes:
 
     addressing: Addressing
     helpers: Helpers
-    writing: Writing
     demanded: Round
     of_loops: FunctionLoops
 

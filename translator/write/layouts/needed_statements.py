@@ -17,7 +17,7 @@ from gluonize.facts.loops.rescales import Rescale, rescale_of
 from gluonize.gluon.written import Written, addend, binary, call, literal, total
 from gluonize.trace.model.layouts import Layout, Slice
 from gluonize.write.state.relations import Wants
-from gluonize.write.state.site import Site
+from gluonize.write.state.site import Site, Spot
 from gluonize.write.state.unit import Synthesized
 from gluonize.write.state.writing import Writing
 
@@ -74,7 +74,7 @@ def _rescaled(site: Site, s: ast.stmt) -> Rescale | None:
     return rescale_of(site.facts, s) if lazy else None
 
 
-def wants(site: Site, s: ast.stmt, layout: Layout) -> Wants:
+def wants(site: Spot, s: ast.stmt, layout: Layout) -> Wants:
     """What asking whether a statement is needed, which gives a tensor in `layout`, wants; masks are asked by numbers alone."""
     rescale = _rescaled(site, s)
     return {} if rescale is None else {rescale.factor: Slice(rescale.axis, layout)}

@@ -25,7 +25,7 @@ from gluonize.trace.model.layouts import Blocked, Layout, Mfma, Wmma
 from gluonize.write.products import fp8, invariant, moved_once
 from gluonize.write.state import shapes
 from gluonize.write.state.relations import Wants
-from gluonize.write.state.site import Site
+from gluonize.write.state.site import Site, Spot
 from gluonize.write.state.unit import Synthesized
 from gluonize.write.state.writing import Writing, added
 
@@ -82,7 +82,7 @@ def _given_accumulator(facts: FunctionFacts, plan: DotPlan) -> ast.expr | None:
     return given if callees.is_given(facts, given) else None
 
 
-def dot_wants(site: Site, node: ast.Call, accumulator: ast.expr | None = None, in_place: bool = False) -> Wants:
+def dot_wants(site: Spot, node: ast.Call, accumulator: ast.expr | None = None, in_place: bool = False) -> Wants:
     """In which layouts a product wants its accumulator, which it may be added to in place, and its operands."""
     plan = DotPlan(site.facts, node)
     wants: Wants = {}
@@ -93,7 +93,7 @@ def dot_wants(site: Site, node: ast.Call, accumulator: ast.expr | None = None, i
     return wants
 
 
-def operand_wants(site: Site, node: ast.expr, element: str, layout: Layout, dot: ast.Call) -> Wants:
+def operand_wants(site: Spot, node: ast.expr, element: str, layout: Layout, dot: ast.Call) -> Wants:
     """In which layout the instruction wants what its operand is made of."""
     if DTYPE.get(site.facts.tensor(node).dtype) != ELEMENT[element]:
         return {node: layout if site.cheap(node) else site.home(node)}
@@ -230,7 +230,7 @@ def fused(facts: FunctionFacts, node: ast.AST) -> tuple[ast.Call, ast.expr] | No
     return None
 
 
-def fused_wants(site: Site, node: ast.AST) -> Wants | None:
+def fused_wants(site: Spot, node: ast.AST) -> Wants | None:
     """What an addition that is a matrix operation wants; None for others."""
     found = fused(site.facts, node)
     return None if found is None else dot_wants(site, *found)
@@ -247,7 +247,7 @@ def accumulates(facts: FunctionFacts, s: ast.AugAssign) -> bool:
     return isinstance(s.op, ast.Add) and products.can_accumulate(facts, s.value, s.target, assigned_fact(facts, s))
 
 
-def accumulated_wants(site: Site, s: ast.AugAssign) -> Wants:
+def accumulated_wants(site: Spot, s: ast.AugAssign) -> Wants:
     """What such an operation wants of its operands."""
     return dot_wants(site, s.value, in_place=True)
 

@@ -23,7 +23,7 @@ from gluonize.gluon.written import Written, name
 from gluonize.trace.model.layouts import Blocked, DotOperand, Layout
 from gluonize.write.products import lds_operands
 from gluonize.write.state.relations import Wants
-from gluonize.write.state.site import Site
+from gluonize.write.state.site import Site, Spot
 from gluonize.write.state.statements import PLAIN, holds, statements_after
 from gluonize.write.state.variables import MovedOperand
 from gluonize.write.state.writing import StateOf
@@ -53,7 +53,7 @@ def _moved(site: Site, node: ast.expr, layout: Layout, dot: ast.Call) -> tuple[W
     return web, moved
 
 
-def wants(site: Site, node: ast.expr, layout: Layout, dot: ast.Call) -> Wants:
+def wants(site: Spot, node: ast.expr, layout: Layout, dot: ast.Call) -> Wants:
     """In which layout `node`, an operand of `dot`, wants what it is made of."""
     found = lds_operands.through_lds(site, node, layout, dot)
     _moved(site, node, layout, dot)

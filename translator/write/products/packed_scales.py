@@ -21,7 +21,7 @@ from gluonize.gluon.written import Written, call, literal
 from gluonize.trace.model.layouts import Layout, Linear
 from gluonize.write.state.relations import Wants
 from gluonize.write.state.unit import Synthesized
-from gluonize.write.state.writing import Writing, added
+from gluonize.write.state.writing import added, Asking, Writing
 
 Side = tuple[Written, Written]  # an operand and its scales
 
@@ -64,10 +64,10 @@ def read(writing: Writing, made: ScaledProduct, which: int) -> Side:
     return texts[made.operands[which]], texts.get(made.scales[which], literal(None))
 
 
-def wants(writing: Writing, made: ScaledProduct, which: int) -> Wants:
+def wants(asking: Asking, made: ScaledProduct, which: int) -> Wants:
     """In which layouts an operand and its scales, if it has any, are read as a whole."""
     own = [node for node in (made.operands[which], made.scales[which]) if node is not None]
-    return {n: layout_of_read(writing, made, which, n, writing.facts.tensor(n).shape) for n in own}
+    return {n: layout_of_read(asking, made, which, n, asking.facts.tensor(n).shape) for n in own}
 
 
 def layout_of_read(

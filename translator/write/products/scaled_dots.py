@@ -26,7 +26,7 @@ from gluonize.write.products.dots import registers
 from gluonize.write.products.packed_scales import Side
 from gluonize.write.state import shapes
 from gluonize.write.state.relations import NOT_READ, Wants
-from gluonize.write.state.site import Site, TileRead
+from gluonize.write.state.site import Site, Spot, TileRead
 from gluonize.write.state.unit import Synthesized
 from gluonize.write.state.writing import Cheap, Writing, added
 
@@ -50,7 +50,7 @@ def emit_dot_scaled(site: Site, node: ast.Call, given: dict[str, ast.expr], want
     return text if want is None or want == result else site.convert(text, want)
 
 
-def dot_scaled_wants(site: Site, node: ast.Call, given: dict[str, ast.expr]) -> Wants:
+def dot_scaled_wants(site: Spot, node: ast.Call, given: dict[str, ast.expr]) -> Wants:
     """In which layouts a scaled product wants its operands, their scales and its accumulator."""
     facts, made, wants = site.facts, scaled_product(site.facts, node), {}
     if made is not None:

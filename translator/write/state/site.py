@@ -1,4 +1,4 @@
-"""One place of a function while it is written: what those need who write matrix products, their operands, and tiles in LDS."""
+"""One place of a function: what those need who ask what matrix products, their operands and tiles in LDS want, and who write them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gluonize.gluon.written import Does, Part, Written, doing
 from gluonize.trace.model.layouts import Layout
 from gluonize.write.state.edits import Edits
 from gluonize.write.state.fresh_names import FreshNames
-from gluonize.write.state.writing import StateOf, Writing
+from gluonize.write.state.writing import Asking, StateOf, Writing
 
 
 class TileRead(Protocol):
@@ -30,28 +30,23 @@ class Reads(Protocol):
 
 
 @dataclass(frozen=True)
-class Site(Writing):
-    """A place between the statements of a function while it is written, or walked through before.
+class Spot(Asking):
+    """A place between the statements of a function that is walked through.
 
-    loops: those around it, the outermost first; pipelined: whether one of them is software-pipelined. edits: of the block that is
-    written. hoisted: loop -> variable -> its line before the loop. staged, held: loads
-    whose tiles are read from LDS, and those whose tiles wait in registers. partitioned: some loop is split between warps. reads: what a statement
-    of a pipelined loop reads as rewritten. tile_at_use: a tile that is read where it is used, None for other values. load_in: has the load of
-    a variable made in a layout. demand_more: one more walk is needed.
-    is_moved: whether a chain of casts and transposes of a variable, wanted in a layout, moves it.
+    loops: those around it, the outermost first; pipelined: whether one of them is software-pipelined. staged, held: loads
+    whose tiles are read from LDS, and those whose tiles wait in registers. partitioned: some loop is split between warps. tile_at_use: a tile that
+    is read where it is used, None for other values. load_in: has the load of a variable made in a layout. demand_more: one more walk is
+    needed. is_moved: whether a chain of casts and transposes of a variable, wanted in a layout, moves it.
     """
 
     loops: tuple[ast.AST, ...]
     pipelined: bool
-    edits: Edits
-    hoisted: dict[ast.AST, dict[str, Code]]
     fresh: FreshNames
     staged: Mapping[ast.Call, Any]
     held: Mapping[ast.Call, Any]
     partitioned: bool
     state: StateOf
     web_home: Callable[[Web], Any]
-    reads: Reads
     tile_at_use: Callable[[ast.expr], TileRead | None]
     load_in: Callable[[ast.Call, Web, Layout], None]
     demand_more: Callable[[], None]
@@ -69,6 +64,16 @@ class Site(Writing):
             return Written(spelled(node), ast.Call, does=does)
         plain = written(node)
         return Written(plain.code, plain.form, does=does)
+
+
+@dataclass(frozen=True)
+class Site(Spot, Writing):
+    """A place that is written. edits: of the block that it is in. hoisted: loop -> variable -> its line before the loop. reads: what a
+    statement of a pipelined loop reads as rewritten."""
+
+    edits: Edits
+    hoisted: dict[ast.AST, dict[str, Code]]
+    reads: Reads
 
     def statement(self, node: Node) -> Code:
         """A statement: itself in pipelined loops, else its spelling."""

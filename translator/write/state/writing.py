@@ -1,4 +1,4 @@
-"""How the parts of an expression are written, for who puts them together: handlers of calls take no more than this."""
+"""What is known of a function while its layouts are found, and how the parts of an expression are written: handlers of calls take no more."""
 
 from __future__ import annotations
 
@@ -42,22 +42,27 @@ PermutedTile = Callable[[ast.expr, tuple[int, ...], Layout], Written | None]
 
 
 @dataclass(frozen=True)
-class Writing:
-    """Writing one function: what is known and decided, what has been used so far, how parts are written, where
-    values lie."""
+class Asking:
+    """Finding the layouts of one function, with nothing written: what is known and decided, what has been used so far, where values lie."""
 
     facts: FunctionFacts
     decided: Decided
     record: Record
     names: LayoutNames
-    emit: Emit
-    splice: Splice
-    convert: Convert
     permuted_tile: PermutedTile
     home: HomeOf
     cheap: Cheap
     rebound: Rebound
     unscaled: Mapping[ast.AST, Unscaled]  # by statement, and by reduction
+
+
+@dataclass(frozen=True)
+class Writing(Asking):
+    """Writing one function whose layouts are found: how parts are written, too."""
+
+    emit: Emit
+    splice: Splice
+    convert: Convert
 
     def operand_in(self, node: ast.AST, fact: TensorFact | None, want: Layout | None) -> Written:
         """An operand of an elementwise operation as its result, `fact`, is: in its layout, with the dimensions that it lacks."""

@@ -117,7 +117,7 @@ class _Watching(PipelinedFunction):
         if self.record is not self.round:  # only the last round's text is kept
             self.round, self.noted = self.record, []
         node = self.nodes[-1] if self.nodes else None
-        self.noted.append((self.current[-1] if self.current else None, node, text, layout, len(self.loops)))
+        self.noted.append((self.current[-1] if self.current else None, node, text, layout, len(self.layouts.loops)))
         return super().convert(text, layout)
 
     def rewrite(self) -> WrittenFunction:
