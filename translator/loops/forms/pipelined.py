@@ -5,13 +5,10 @@ from __future__ import annotations
 import ast
 
 from gluonize.facts.webs import UnrolledLoop
-from gluonize.gluon.written import Written
 from gluonize.loops.forms.emit import announce, emit_around, emit_body, emit_statement
 from gluonize.loops.forms.pipelined_walk import PipelinedWalk
-from gluonize.loops.loop.loop import permuted_read
 from gluonize.loops.loop.site import LoopSite
 from gluonize.loops.passes.passes import finish_loop
-from gluonize.trace.model.layouts import Layout
 from gluonize.write.function.rewriter import FunctionRewriter
 
 
@@ -63,6 +60,3 @@ class PipelinedFunction(FunctionRewriter):
         self.layouts.demanded.again |= loop.round.finish()
         emit_around(self.loop_site, self.layouts.of_loops, loop, s)
         self.written_loops.append(loop)
-
-    def permuted_tile(self, data: ast.expr, order: tuple[int, ...], layout: Layout) -> Written | None:
-        return permuted_read(self.site, data, order, layout)

@@ -20,7 +20,8 @@ from gluonize.loops.plan.tiles.strided import StridedTile
 from gluonize.trace.model.layouts import Layout
 from gluonize.write.accesses import uniform_parts
 from gluonize.write.layouts.demand_walk import DemandWalk
-from gluonize.write.state.site import TileRead
+from gluonize.write.state.layouts import TileRead
+from gluonize.write.state.site import Spot
 
 # Statements that nothing needs once the tensor data mover fetches a loop's tiles: pointers, masks, and what only they used.
 
@@ -169,8 +170,8 @@ class PipelinedWalk(DemandWalk):
         for moved in (*loop.plan.rolled_back, *started):
             super().ask_statement(moved)
 
-    def permuted_tile(self, data: ast.expr, order: tuple[int, ...], layout: Layout) -> Written | None:
-        return permuted_read(self.spot, data, order, layout)
+    def permuted_tile(self, spot: Spot, data: ast.expr, order: tuple[int, ...], layout: Layout) -> Written | None:
+        return permuted_read(spot, data, order, layout)
 
     def tile_read_at_use(self, data: ast.expr) -> TileRead | None:
         return read_where_used(self.facts, self.of_loops.staged, self.loops, data)

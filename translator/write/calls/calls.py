@@ -22,7 +22,8 @@ from gluonize.write.calls.kind import Place, for_tensors
 from gluonize.write.calls.kinds import kind_of
 from gluonize.write.state.call_text import Called, generic
 from gluonize.write.state.relations import Wants
-from gluonize.write.state.writing import Asking, Cheap, Writing
+from gluonize.write.state.site import Site, Spot
+from gluonize.write.state.writing import Cheap, Writing
 
 
 def cheap(facts: FunctionFacts, is_cheap: Cheap, staged: Container[ast.AST], node: ast.Call) -> bool:
@@ -121,14 +122,14 @@ def emit_iterator(writing: Writing, node: ast.expr) -> Written:
     return writing.emit(node)
 
 
-def attribute_wants(asking: Asking, node: ast.Attribute, want: Any) -> Wants:
+def attribute_wants(asking: Spot, node: ast.Attribute, want: Any) -> Wants:
     """`x.T`, and fields of namedtuples and aggregates that hold tensors."""
     if node.attr == "T" and asking.facts.tensor(node.value) is not None:
         return shapes.permuted_wants(asking, node, node.value, (1, 0), want)
     return {node.value: None}
 
 
-def emit_attribute(writing: Writing, node: ast.Attribute, want: Any) -> Written:
+def emit_attribute(writing: Site, node: ast.Attribute, want: Any) -> Written:
     """`x.T`, and fields of namedtuples and aggregates that hold tensors."""
     facts = writing.facts
     base = facts.tensor(node.value)

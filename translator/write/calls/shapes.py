@@ -21,6 +21,7 @@ from gluonize.write.calls.kind import Kind, Place, for_tensors, tensors_of
 from gluonize.write.state import call_text
 from gluonize.write.state.call_text import Called
 from gluonize.write.state.relations import NOT_READ, Wants, operands_in, sliced
+from gluonize.write.state.site import Site, Spot
 from gluonize.write.state.writing import Asking, Cheap, Emit, HomeOf, Writing
 
 
@@ -277,7 +278,7 @@ def _fit(writing: Writing, text: Written, own: Layout, want: Layout | None) -> W
 
 
 def permuted(
-    writing: Writing, node, data: ast.expr, order, want: Layout | None, spell: Callable[[Written], Written]
+    writing: Site, node, data: ast.expr, order, want: Layout | None, spell: Callable[[Written], Written]
 ) -> Written:
     if isinstance(want, Layout) and (text := writing.permuted_tile(data, tuple(order), want)) is not None:
         return text
@@ -286,7 +287,7 @@ def permuted(
     return text if own is None else _fit(writing, text, own, want)
 
 
-def permuted_wants(asking: Asking, node, data: ast.expr, order, want: Layout | None) -> Wants:
+def permuted_wants(asking: Spot, node, data: ast.expr, order, want: Layout | None) -> Wants:
     """In which layout a permutation wants what is permuted."""
     if isinstance(want, Layout) and asking.permuted_tile(data, tuple(order), want) is not None:
         return {data: NOT_READ}

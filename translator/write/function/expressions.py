@@ -303,7 +303,7 @@ class Expressions:
                     else attribute(name(base.id), "shape")
                 )
         if self.facts.tensor(node) is not None:  # x.T and namedtuple or aggregate fields
-            return calls.emit_attribute(self.writing, node, want)
+            return calls.emit_attribute(self.site, node, want)
         if self.facts.tensor(base) is not None and isinstance(base, ast.Name) and base in self.facts.webs.of_use:
             state = self.layouts.state(self.facts.webs.of_use[base])
             if state.split and not self.layouts.rebound(state.split.root):

@@ -128,7 +128,7 @@ class FunctionRewriter(Assignments):
         self.written_loops: list[Any] = []  # pipelined loops whose bodies are to be finished
         self._site: Site | None = None
         self.record = Record(self.facts.kernel.target.gluon_module)
-        known = {**vars(layouts.asking), "record": self.record, "permuted_tile": self.permuted_tile}
+        known = {**vars(layouts.asking), "record": self.record}
         self.writing = Writing(**known, emit=self.emit, splice=self.splice, convert=self.convert)
         self.record.obligations |= {o for s in layouts.states.values() if s.split is not None for o in s.split.assumed}
 
@@ -146,10 +146,8 @@ class FunctionRewriter(Assignments):
         """The place that is being written."""
         known = self._site
         if known is None or known.loops is not self.layouts.loops or known.edits is not self.edits:
-            around = self.layouts.around()
-            self._site = known = Site(
-                **vars(self.writing), **around, edits=self.edits, hoisted=self.hoisted, reads=self.reads
-            )
+            own = dict(loops=self.layouts.loops, edits=self.edits, hoisted=self.hoisted, reads=self.reads)
+            self._site = known = Site(**vars(self.writing), **own)
         return known
 
     @property
@@ -165,9 +163,6 @@ class FunctionRewriter(Assignments):
             x.name for n in ast.walk(node) if (x := self.layouts.unscaled.get(n)) is not None and n in x.reductions
         }
         return frozenset({n.id for n in read if n in self.facts.webs.of_use}.union(held, unscaled))
-
-    def permuted_tile(self, data: ast.expr, order: tuple[int, ...], layout: Layout) -> Written | None:
-        return None
 
     def rewrite(self) -> WrittenFunction:
         """The function, whose layouts and helpers have no names yet."""

@@ -41,7 +41,8 @@ from gluonize.write.products import dots, invariant
 from gluonize.write.state.fresh_names import FreshNames, LoopNames
 from gluonize.write.state.function_loops import FunctionLoops
 from gluonize.write.state.relations import NOT_READ, Wants, operands_in, sliced
-from gluonize.write.state.site import Spot, TileRead
+from gluonize.write.state.layouts import TileRead
+from gluonize.write.state.site import Spot
 from gluonize.write.state.unit import Record, Unit
 from gluonize.write.state.variables import WebState
 from gluonize.write.state.writing import Asking
@@ -104,17 +105,8 @@ class DemandWalk(Homes):
         for state in self.states.values():
             state.settle()
         self._spot: Spot | None = None
-        self.asking = Asking(
-            self.facts,
-            self.unit.decided,
-            Record(self.facts.kernel.target.gluon_module),
-            self.names,
-            self.permuted_tile,
-            self.home,
-            self.cheap,
-            self.rebound,
-            self.unscaled,
-        )
+        record = Record(self.facts.kernel.target.gluon_module)
+        self.asking = Asking(self.facts, self.unit.decided, record, self.names, self, self.unscaled)
 
     def unsettled(self, why: str) -> TranslationError:
         """Refuses a function whose variables have no layouts that serve all uses."""
@@ -127,25 +119,8 @@ class DemandWalk(Homes):
         """The place that is walked through."""
         known = self._spot
         if known is None or known.loops is not self.loops:
-            self._spot = known = Spot(**vars(self.asking), **self.around())
+            self._spot = known = Spot(**vars(self.asking), loops=self.loops)
         return known
-
-    def around(self) -> dict[str, Any]:
-        """What a place has beside what its function has."""
-        return dict(
-            loops=self.loops,
-            pipelined=not self.of_loops.pipelined.keys().isdisjoint(self.loops),
-            fresh=self.fresh,
-            staged=self.of_loops.staged,
-            held=self.of_loops.held,
-            partitioned=self.of_loops.partitioned,
-            state=self.state,
-            web_home=self.web_home,
-            tile_at_use=self.tile_read_at_use,
-            load_in=self.load_in,
-            demand_more=self.demand_more,
-            is_moved=self.is_moved,
-        )
 
     def load_in(self, load: ast.Call, web: Web, layout: Layout) -> None:
         """Have `load`, which gives `web` its value, made in `layout`."""
@@ -156,7 +131,7 @@ class DemandWalk(Homes):
         """Not all demands are met yet: one more walk is needed."""
         self.demanded.again = True
 
-    def permuted_tile(self, data: ast.expr, order: tuple[int, ...], layout: Layout) -> Written | None:
+    def permuted_tile(self, spot: Spot, data: ast.expr, order: tuple[int, ...], layout: Layout) -> Written | None:
         return None
 
     def tile_read_at_use(self, data: ast.expr) -> TileRead | None:
@@ -294,7 +269,7 @@ class DemandWalk(Homes):
             return {}
         base, web = node.value, self.facts.webs.of_use.get(node.value)
         if self.facts.tensor(node) is not None:
-            return calls.attribute_wants(self.asking, node, want)
+            return calls.attribute_wants(self.spot, node, want)
         if isinstance(base, ast.Name) and self.facts.tensor(base) is not None and web is not None:
             split = self.state(web).split
             if not self.rebound(split.root) if split is not None else node.attr in ("dtype", "shape"):

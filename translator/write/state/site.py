@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from gluonize.facts.webs import Web
-from gluonize.gluon.nodes import Code, Node, Place, Read
+from gluonize.gluon.nodes import Code, Node, Read
 from gluonize.gluon.printer import spelled, written
 from gluonize.gluon.written import Does, Part, Written, doing
 from gluonize.trace.model.layouts import Layout
 from gluonize.write.state.edits import Edits
 from gluonize.write.state.fresh_names import FreshNames
-from gluonize.write.state.writing import Asking, StateOf, Writing
-
-
-class TileRead(Protocol):
-    """How a tile in LDS is read; tile: where it lies, by default its slot."""
-
-    def text(self, site: Site, layout: Layout, tile: Place | None = None) -> Written: ...
+from gluonize.write.state.layouts import TileRead
+from gluonize.write.state.variables import WebState
+from gluonize.write.state.writing import Asking, Writing
 
 
 class Reads(Protocol):
@@ -33,24 +29,55 @@ class Reads(Protocol):
 class Spot(Asking):
     """A place between the statements of a function that is walked through.
 
-    loops: those around it, the outermost first; pipelined: whether one of them is software-pipelined. staged, held: loads
-    whose tiles are read from LDS, and those whose tiles wait in registers. partitioned: some loop is split between warps. tile_at_use: a tile that
-    is read where it is used, None for other values. load_in: has the load of a variable made in a layout. demand_more: one more walk is
-    needed. is_moved: whether a chain of casts and transposes of a variable, wanted in a layout, moves it.
+    loops: those around it, the outermost first.
     """
 
     loops: tuple[ast.AST, ...]
-    pipelined: bool
-    fresh: FreshNames
-    staged: Mapping[ast.Call, Any]
-    held: Mapping[ast.Call, Any]
-    partitioned: bool
-    state: StateOf
-    web_home: Callable[[Web], Any]
-    tile_at_use: Callable[[ast.expr], TileRead | None]
-    load_in: Callable[[ast.Call, Web, Layout], None]
-    demand_more: Callable[[], None]
-    is_moved: Callable[[ast.expr, Layout], bool]
+
+    @property
+    def pipelined(self) -> bool:
+        """Whether a loop around is software-pipelined."""
+        return not self.layouts.of_loops.pipelined.keys().isdisjoint(self.loops)
+
+    @property
+    def staged(self) -> Mapping[ast.Call, Any]:
+        """Loads whose tiles are read from LDS."""
+        return self.layouts.of_loops.staged
+
+    @property
+    def held(self) -> Mapping[ast.Call, Any]:
+        """Loads whose tiles wait in registers."""
+        return self.layouts.of_loops.held
+
+    @property
+    def partitioned(self) -> bool:
+        """Whether some loop is split between warps."""
+        return self.layouts.of_loops.partitioned
+
+    @property
+    def fresh(self) -> FreshNames:
+        return self.layouts.fresh
+
+    def state(self, web: Web) -> WebState:
+        return self.layouts.state(web)
+
+    def web_home(self, web: Web) -> Any:
+        return self.layouts.web_home(web)
+
+    def is_moved(self, node: ast.expr, want: Layout) -> bool:
+        return self.layouts.is_moved(node, want)
+
+    def load_in(self, load: ast.Call, web: Web, layout: Layout) -> None:
+        self.layouts.load_in(load, web, layout)
+
+    def demand_more(self) -> None:
+        self.layouts.demand_more()
+
+    def tile_at_use(self, data: ast.expr) -> TileRead | None:
+        return self.layouts.tile_read_at_use(data)
+
+    def permuted_tile(self, data: ast.expr, order: tuple[int, ...], layout: Layout) -> Written | None:
+        return self.layouts.permuted_tile(self, data, order, layout)
 
     def expression(self, node: Node, *parts: Part) -> Written:
         """`node` as an expression: itself in pipelined loops, which passes look into; else its spelling.

@@ -15,6 +15,7 @@ from gluonize.gluon.written import Part, Written, indexed
 from gluonize.numbered import numbered
 from gluonize.trace.front.trace import TensorFact
 from gluonize.trace.model.layouts import Layout
+from gluonize.write.state.layouts import Layouts
 from gluonize.write.state.relations import Wants, operand_layout
 from gluonize.write.state.unit import Decided, Record, Synthesized
 from gluonize.write.state.variables import WebState
@@ -37,8 +38,6 @@ StateOf = Callable[[Web], WebState]  # what is known so far of a variable in the
 Rebound = Callable[[str], bool]  # whether the author uses a name for several variables
 Cheap = Callable[[ast.AST], bool]  # whether a value is made anew in each layout that its uses want
 Convert = Callable[[Written, Layout], Written]  # writes a tensor in another layout
-# Writes a tile of a pipelined loop with its dimensions permuted; None for other values.
-PermutedTile = Callable[[ast.expr, tuple[int, ...], Layout], Written | None]
 
 
 @dataclass(frozen=True)
@@ -49,11 +48,17 @@ class Asking:
     decided: Decided
     record: Record
     names: LayoutNames
-    permuted_tile: PermutedTile
-    home: HomeOf
-    cheap: Cheap
-    rebound: Rebound
+    layouts: Layouts
     unscaled: Mapping[ast.AST, Unscaled]  # by statement, and by reduction
+
+    def home(self, node: ast.AST) -> Any:
+        return self.layouts.home(node)
+
+    def cheap(self, node: ast.AST) -> bool:
+        return self.layouts.cheap(node)
+
+    def rebound(self, name: str) -> bool:
+        return self.layouts.rebound(name)
 
 
 @dataclass(frozen=True)
