@@ -761,6 +761,9 @@ def test_constexprs_of_the_source_come_back(pool, tmp_path, target):
         assert made == module_code
     numbers = raise_module(module, numbers=True)
     assert not numbers.spec.constexprs and "BM" not in re.sub("#.*", "", numbers.text)
+    source.write_text("import os\n" + TILES)  # another text than what was compiled says nothing
+    other = raise_module(module)
+    assert not other.spec.constexprs and "BM" not in other.text
 
 
 def test_scales_that_are_numbers():

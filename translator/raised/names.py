@@ -35,12 +35,14 @@ _PLAIN = {
 _USES = re.compile(r"_(load|read|operand|store|atomic)$")
 _COUNTED = re.compile(r"_\d+$")
 # What an operand of an access is, and which it is.
+_POINTERS = re.compile(r"_(ptrs?|pointers?)$")
 _ACCESSES = {
     "tt.load": ("pointers", 0),
     "tt.store": ("pointers", 0),
-    "amdg.buffer_load": ("offsets", 1),
-    "amdg.buffer_store": ("offsets", 2),
+    "amdg.buffer_load": ("offs", 1),
+    "amdg.buffer_store": ("offs", 2),
 }
+_LOADS = ("tt.load", "amdg.buffer_load", "ttg.local_alloc")
 _TENSOR, _NUMBER, _TRUTH, _MEMORY = "tensor", "number", "truth", "memory"
 
 
@@ -67,7 +69,7 @@ class Names:
         self.slots: set[str] = set()  # values that say which slot of a ring is meant
         self.ends: set[str] = set()  # and how far a loop goes
         self.places: dict[str, str] = {}  # pointers and offsets of accesses -> what they are
-        self.loaded: set[str] = set()  # names of what is loaded
+        self.loaded: dict[str, set[str]] = {}  # names of what is loaded, or lies in LDS -> its elements
         self.chosen: Counter[str] = Counter()  # names of what one of two values is, each with how many are called so
         self.ahead: set[str] = set()  # what the index of a loop is an iteration later
         steps: dict[str, str] = {}
@@ -77,6 +79,8 @@ class Names:
                 self.slots.add(op.operands[1])
             for value, kind in zip(op.results, op.result_types):
                 if base := origins.name(value):
+                    if op.name in _LOADS:
+                        self.loaded.setdefault(base, set()).add(kind.element)
                     self.classes.setdefault(base, set()).add(_class(kind))
                     self.variants.setdefault(base, []).extend([kind] if _class(kind) == _TENSOR else [])
             if op.name == "scf.for":
@@ -89,7 +93,6 @@ class Names:
             if op.name in _ACCESSES:
                 what, at = _ACCESSES[op.name]
                 self.places.setdefault(op.operands[at], what)
-                self.loaded.update(map(origins.name, op.results))
             if op.name == "arith.select":
                 self.chosen[origins.name(op.results[0])] += 1
         self.trips = _trips(ops, self.ends)
@@ -103,8 +106,12 @@ class Names:
     def of(self, value: str, op: Op, kind: Type) -> str:
         """What the result of an operation is called."""
         base = self.origins.name(value)
+        if kind.kind == "int":
+            base = _POINTERS.sub("_offs", base)  # what is added to a pointer has the name of the sum
         if op.name == "ttg.local_alloc":
             return _with(base or "tile", "smem")
+        if op.name == "tt.get_program_id" and self.classes.get(base, set()) - {_NUMBER}:
+            return _plain(op, kind)
         if not base:
             if value in self.slots:
                 return "slot"
@@ -114,6 +121,15 @@ class Names:
         if value in self.places and base in self.loaded:
             return _with(base, self.places[value])
         return self.beside(base, value, kind)
+
+    def of_branch(self, value: str, op: Op, kind: Type) -> str:
+        """What a result of a branch is called: as what its regions give, where it has no name."""
+        if not self.origins.name(value):
+            number = op.results.index(value)
+            given = (self.origins.name(region.blocks[-1].ops[-1].operands[number]) for region in op.regions)
+            if base := next(filter(None, given), ""):
+                return self.beside(base, value, kind)
+        return self.of(value, op, kind)
 
     def goes_on(self, value: str, op: Op) -> bool:
         """Whether a value is one of several under one name that say what becomes of what a loop carries: they are called as that is."""
@@ -145,7 +161,9 @@ class Names:
         if own == _TRUTH and found - {_TRUTH}:
             return self._variant(base, _with(base, "mask"), kind) if kind.shape else "condition"
         if own == _NUMBER and found & {_TENSOR, _MEMORY}:
-            return "slot" if value in self.slots else _with(base, "base")
+            return "slot" if value in self.slots else _with(base, "base") if kind.kind == "int" else base
+        if kind.kind == "int" and self.loaded.get(base, {kind.element}) - {kind.element}:
+            return self._variant(base, _with(base, "offs"), kind) if kind.shape else _with(base, "offs")
         return self._variant(base, base, kind) if kind.shape else base
 
     def _variant(self, base: str, name: str, kind: Type) -> str:
