@@ -47,6 +47,12 @@ _ALIKE += (
     "amdg.buffer_store",
     "tt.atomic_rmw",
 )
+_ALIKE += (
+    "amdg.update_tensor_descriptor",
+    "amdg.async_tdm_copy_global_to_local",
+    "amdg.async_tdm_copy_local_to_global",
+)
+_OF_RANGES = ("tt.expand_dims", "tt.broadcast", "ttg.convert_layout", "arith.extsi", "arith.trunci")
 _TURNED = ("tt.trans", "ttg.memdesc_trans")
 
 
@@ -159,18 +165,25 @@ class Constexprs:
         return found
 
     def _is_uniform(self, value: str) -> bool:
+        """Whether a tensor is one of equal numbers or a range, of which the compiler makes one wherever the source has them."""
         op = self.origins.made.get(value)
-        return op is not None and op.name in ("arith.constant", "tt.splat")
+        while op is not None and op.name in _OF_RANGES:
+            op = self.origins.made.get(op.operands[0])
+        return op is not None and op.name in ("arith.constant", "tt.splat", "tt.make_range")
 
     @cached_property
     def _sizes(self) -> dict[Dimension, str]:
         """What the source calls the size of each class of dimensions: what the statements say that tensors of one dimension come from."""
         votes: dict[Dimension, Counter[str]] = defaultdict(Counter)
         for op in self.function.walk():
-            # A range says nothing: the compiler makes one of those that are as long, wherever the source has them.
-            if op.name not in ("arith.constant", "tt.make_range"):
-                for value, kind in zip(op.results, op.result_types):
-                    for name in self.sources.of(op.place.file).ranges(op.place) if len(kind.shape or ()) == 1 else ():
+            source = self.sources.of(op.place.file)
+            if op.name == "tt.make_tensor_descriptor":
+                for at, name in enumerate(reversed(source.blocks(op.place)), 1):
+                    votes[self._classes.of((op.results[0], -at))][name] += 1
+                continue
+            for value, kind in zip(op.results, op.result_types):
+                if len(kind.shape or ()) == 1 and not self._is_uniform(value):
+                    for name in source.ranges(op.place):
                         if self.values.get(name) == kind.shape[0]:
                             votes[self._classes.of((value, -1))][name] += 1
         return {dimension: count.most_common(1)[0][0] for dimension, count in votes.items()}

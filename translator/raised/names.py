@@ -109,7 +109,7 @@ class Names:
         if kind.kind == "int":
             base = _POINTERS.sub("_offs", base)  # what is added to a pointer has the name of the sum
         if op.name == "ttg.local_alloc":
-            return _with(base or "tile", "smem")
+            return _with(base or self.origins.stem(value) or "tile", "smem")
         if op.name == "tt.get_program_id" and self.classes.get(base, set()) - {_NUMBER}:
             return _plain(op, kind)
         if not base:
@@ -146,6 +146,7 @@ class Names:
         base = next((name for name in named if name and not name.startswith("arg")), "")
         if not base and argument not in self.slots:
             base = self.origins.name(new)
+        base = _POINTERS.sub("_offs", base) if kind.kind == "int" else base
         return self.beside(base, argument, kind) if base else "slot" if argument in self.slots else "carried"
 
     def index(self, value: str) -> str:

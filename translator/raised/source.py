@@ -128,6 +128,18 @@ class Source:
         names = self._ends_in(statement) if statement else set()
         return names & {*self.constexprs} if len(names) == 1 else set()
 
+    def blocks(self, place: Place) -> list[str]:
+        """What the sizes of a descriptor's blocks are called that is made at a place, "" for what is no name."""
+        given = (
+            keyword.value
+            for node in self._at(place)
+            if isinstance(node, ast.Call)
+            for keyword in node.keywords
+            if keyword.arg == "block_shape"
+        )
+        lists = [each.elts for each in given if isinstance(each, (ast.List, ast.Tuple))]
+        return [each.id if isinstance(each, ast.Name) else "" for each in lists[0]] if lists else []
+
     def _ends_in(self, tree: ast.AST) -> set[str]:
         found: set[str] = set()
         for node in ast.walk(tree):
