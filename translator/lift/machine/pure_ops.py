@@ -99,8 +99,9 @@ def _integer(run: Run, op: Op, name: str, given: list[Scalar]) -> Scalar:
             raise NotLifted("an integer that does not fit is cut off", op)
         if op.name in ("arith.extui", "arith.index_castui") and given[0].value < 0:
             raise NotLifted("a negative integer is widened as an unsigned one", op)
-        wider = op.type.element == "i64" and op.operand_types and op.operand_types[0].element == "i32"
-        return Scalar(given[0].value, apply("i64", given[0].expr)) if wider else given[0]
+        source = op.operand_types[0].element if op.operand_types else ""
+        other = {source, op.type.element} == {"i32", "i64"}  # arithmetic with what it gives wraps around elsewhere
+        return Scalar(given[0].value, apply(op.type.element, given[0].expr)) if other else given[0]
     if name not in INTEGER:
         raise NotLifted(f"{op.name} of integers that decide what is done", op)
     return named(combine(INTEGER[name], *given), op)
