@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import ast
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import cached_property
 
 from gluonize.raised.origins import PRODUCTS, Origins
 from gluonize.raised.source import Sources
+from gluonize.read.spec.launch import AMD_OPTIONS
 from gluonize.trace.model.module import Function, Module
 from gluonize.trace.model.op import Op, is_arithmetic
 
@@ -57,9 +58,9 @@ _TURNED = ("tt.trans", "ttg.memdesc_trans")
 
 
 class Constexprs:
-    """values: of the parameters that come back; none where the source is not there, or a module has more than one function."""
+    """taken: names that no parameter may have. values: of the parameters that come back; none where the source is not there, or a module has more than one function."""
 
-    def __init__(self, module: Module, function: Function, origins: Origins, sources: Sources):
+    def __init__(self, module: Module, function: Function, origins: Origins, sources: Sources, taken: Container[str]):
         self.function, self.origins, self.sources = function, origins, sources
         self.values: dict[str, int] = {}
         self.unknown: set[str] = set()
@@ -71,10 +72,10 @@ class Constexprs:
             for name in self.sources.of(op.place.file).operands(op.place, _TELLING.get(op.name)):
                 if number := self._tells(op):
                     found[name].add(number)
-        taken = set(function.argument_names)
         files = [*dict.fromkeys(op.place.file for op in function.walk())]
         known = [name for file in files for name in sources.of(file).constexprs]  # in the order of the source
-        known = [name for name in known if name not in taken]
+        others = {*function.argument_names, *AMD_OPTIONS}  # a launch says these itself
+        known = [name for name in known if name not in others and name not in taken]
         self.values = {name: min(found[name]) for name in known if len(found.get(name, ())) == 1}
         # What ranges of the source go to, and no operation tells: where one such name is left and one size, it is that.
         lines = {(op.place.file, op.place.line) for op in function.walk()}

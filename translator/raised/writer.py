@@ -101,7 +101,7 @@ class Writer:
         self.constexprs = (
             None
             if layouts or function is None or shared.numbers
-            else Constexprs(shared.module, function, origins, shared.sources)
+            else Constexprs(shared.module, function, origins, shared.sources, shared.taken)
         )
         self.op: Op | None = None  # what is being written
         self.values: dict[str, Written] = {}
