@@ -78,7 +78,7 @@ class Names:
             if op.name == "ttg.memdesc_index":
                 self.slots.add(op.operands[1])
             for value, kind in zip(op.results, op.result_types):
-                if base := origins.name(value):
+                if base := self._base(value, kind):
                     if op.name in _LOADS:
                         self.loaded.setdefault(base, set()).add(kind.element)
                     self.classes.setdefault(base, set()).add(_class(kind))
@@ -103,11 +103,14 @@ class Names:
             if op.name == "arith.select" and op.results[0] in self.slots:
                 self.slots.add(op.operands[1])  # the next slot, before it goes back to the first
 
+    def _base(self, value: str, kind: Type) -> str:
+        """What the author calls what a value belongs to. What is added to a pointer has the name of the sum in the module."""
+        base = self.origins.name(value)
+        return _POINTERS.sub("_offs", base) if kind.kind == "int" else base
+
     def of(self, value: str, op: Op, kind: Type) -> str:
         """What the result of an operation is called."""
-        base = self.origins.name(value)
-        if kind.kind == "int":
-            base = _POINTERS.sub("_offs", base)  # what is added to a pointer has the name of the sum
+        base = self._base(value, kind)
         if op.name == "ttg.local_alloc":
             return _with(base or self.origins.stem(value) or "tile", "smem")
         if op.name == "tt.get_program_id" and self.classes.get(base, set()) - {_NUMBER}:
