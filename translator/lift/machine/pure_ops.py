@@ -235,8 +235,10 @@ def plain_dot(run: Run, op: Op, given: list[Value]) -> list[Value]:
 
 
 def scaled_dot(run: Run, op: Op, given: list[Value]) -> list[Value]:
-    """A product of scaled operands in registers; of scales that are all 1 a plain one."""
+    """A product of scaled operands in registers; of scales that are all 1, or none, a plain one."""
     formats = op.attribute("lhs"), op.attribute("rhs")
+    if len(given) == 3 and all(x.type.element.startswith("f8") for x in given[:2]):
+        return [dot(run, op, *given, op.result_types[0])]
     if None in formats or len(given) != 5 or not all(op.attribute(f"{side}_k_pack", True) for side in ("lhs", "rhs")):
         raise NotLifted("a scaled product without one of its scales, or packed otherwise than along k", op)
     a, a_scale, b, b_scale, acc = given
