@@ -144,7 +144,6 @@ SLOW_LIFTED = [
     ("dropout/fp32", "gfx950"),
     ("fp8_matmul/64x64x128", "gfx950"),
     ("embedding/backward", "gfx942"),
-    ("scan/linear_recurrence", "gfx1100"),
     ("split_k_matmul/fp16", "gfx950"),
     ("matmul/fp16", "gfx950"),
     ("int8_matmul/int8", "gfx942"),

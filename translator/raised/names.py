@@ -166,7 +166,9 @@ class Names:
             return self._variant(base, _with(base, "mask"), kind) if kind.shape else "condition"
         if own == _NUMBER and found & {_TENSOR, _MEMORY}:
             return "slot" if value in self.slots else _with(base, "base") if kind.kind == "int" else base
-        if kind.kind == "int" and self.loaded.get(base, {kind.element}) - {kind.element}:
+        made = self.origins.made.get(value)
+        cast = made is not None and made.name.startswith(("arith.ext", "arith.trunc"))
+        if kind.kind == "int" and not cast and self.loaded.get(base, {kind.element}) - {kind.element}:
             return self._variant(base, _with(base, "offs"), kind) if kind.shape else _with(base, "offs")
         return self._variant(base, base, kind) if kind.shape else base
 
