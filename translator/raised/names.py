@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from gluonize.decide.layouts.names import LayoutNames
+from gluonize.decide.layouts.names import LayoutNames, product_role
 from gluonize.raised.origins import Origins, author_name
 from gluonize.raised.roles import UNSURE
 from gluonize.trace.model.layouts import Layout, Mfma, Slice, Wmma
@@ -191,7 +191,7 @@ class Names:
     def _use(self, layout: Layout) -> str:
         """What a layout is for: `a` of one in which `a` is loaded, or an operand; "" where no operation says so."""
         if isinstance(layout, (Mfma, Wmma)):
-            return "mma" if isinstance(layout, Mfma) else "wmma"
+            return product_role(layout)
         rank, _, role = min(self.layouts.roles.get(layout, []), default=(UNSURE, 0, ""))
         return _USES.sub("", role) if rank < UNSURE else ""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from gluonize.decide.layouts.names import LayoutNames
+from gluonize.decide.layouts.names import LayoutNames, product_role
 from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.products.products import DTYPE, ELEMENT, DotPlan
@@ -207,8 +207,7 @@ def _held(facts: FunctionFacts, plan: DotPlan, which: int) -> int:
 
 
 def _suggest_names(facts: FunctionFacts, names: LayoutNames, plan: DotPlan) -> None:
-    kind = "dot" if isinstance(plan.result, Blocked) else "mma" if isinstance(plan.result, Mfma) else "wmma"
-    names.suggest(plan.result, kind, 1, plan.node.lineno)
+    names.suggest(plan.result, product_role(plan.result), 1, plan.node.lineno)
     for node, layout in ((plan.a, plan.a_layout), (plan.b, plan.b_layout)):
         inner = node
         while isinstance(inner, (ast.Call, ast.Attribute)):
