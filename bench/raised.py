@@ -1,6 +1,6 @@
 """How faithful `gluonize raise` is: the last TTGIR of kernels raised, compiled again, and compared with the module's machine code; no GPU.
 
-    python bench/raised.py [LAUNCHES.json FOLDER] [-t TARGETS] [--only ID] [--sample N] [--validate] [-j 2] [--out STEM]
+    python bench/raised.py [LAUNCHES.json FOLDER] [-t TARGETS] [--only ID] [--sample N] [--validate | --lift] [-j 2] [--out STEM]
     python bench/raised.py --modules PATH... [--sample N] [-j 2] [--out STEM]
     python bench/raised.py --sources FILE... [-t TARGETS] [-j 2] [--out STEM]
 
@@ -10,7 +10,8 @@ whose launches are derived. Each module is
 raised, and the raised file is compiled. Counted are: modules that are raised; of these those that compile; of these those whose machine code
 is the module's, but for names and line tables; those that have the same instructions in another order; those within 2 % of the instructions;
 and the time of raising. `--validate` compares with their modules, on the reference machine, those whose machine code is another. `--sample` takes so many of all
-pairs of launch and target, drawn with a fixed seed. STEM.json (bench/results/raised by default) is written after each module and read
+pairs of launch and target, drawn with a fixed seed. `--lift` counts another thing: modules with layouts, before loops are pipelined, are raised, and the
+raised kernel is lifted to the Triton kernel that it computes, which is compared with the source on the reference machine. STEM.json (bench/results/raised by default) is written after each module and read
 again at the start: what stands there is not done anew. STEM.md has the summary.
 """
 
@@ -36,15 +37,18 @@ from bench.launch_sets import TARGETS, chosen_units  # noqa: E402
 from gluonize.diagnostics import InternalError, TranslationError  # noqa: E402
 from gluonize.judge.lower.amdgcn import parse_instructions  # noqa: E402
 from gluonize.judge.lower.children.worker import WorkerPool  # noqa: E402
+from gluonize.lift.kernel import lift_kernel  # noqa: E402
 from gluonize.planned_launches import planned_launches  # noqa: E402
 from gluonize.raised.cache import target_of  # noqa: E402
 from gluonize.raised.kernel import raise_module  # noqa: E402
 from gluonize.read.files.source_names import source_folders  # noqa: E402
+from gluonize.read.kernels.load import load_kernel  # noqa: E402
 from gluonize.read.spec.launch import LaunchSpec  # noqa: E402
 from gluonize.request import TranslateRequest  # noqa: E402
 
 LOWER = "gluonize.judge.lower.jobs:lower_file"
 VALIDATE = "gluonize.judge.verdict.run:validate_pair"
+STAGE = "gluonize.trace.passes.stages:module_at"
 CLOSE = 0.02
 LIMITS = {"compile": 120, "validate": 300}  # seconds
 
@@ -115,12 +119,12 @@ def measured(task: Task, pool: WorkerPool, validate: bool) -> dict:
     except (TranslationError, InternalError) as error:
         return {"not a module": str(error).splitlines()[0].rpartition("/")[2]}
     found: dict = {"lines": module.ttgir.count("\n")}
-    started = time.perf_counter()
+    started = time.thread_time()
     try:
         raised = raise_module(module.ttgir, options=module.options)
     except TranslationError as error:
         return found | {"refused": error.diagnostics[0].message}
-    found["seconds"] = round(time.perf_counter() - started, 3)
+    found["seconds"] = round(time.thread_time() - started, 3)
     values = {name: value for name, value in module.values.items() if name in raised.spec.signature}
     spec = replace(raised.spec, values=values, grid=module.grid)
     with tempfile.TemporaryDirectory(prefix="gluonize-raised-") as folder:
@@ -141,6 +145,41 @@ def measured(task: Task, pool: WorkerPool, validate: bool) -> dict:
         except (TranslationError, InternalError) as error:
             found["verdict"] = str(error).splitlines()[0]
     return found
+
+
+def lifted(task: Task, pool: WorkerPool) -> dict:
+    """What becomes of one launch by way of a raised kernel, and of the Triton kernel that this is lifted to."""
+    spec = task.spec
+    assert spec is not None
+    try:
+        made = pool.call(
+            LOWER, task.source, spec, task.target, task.search_path, False, True, timeout=LIMITS["compile"]
+        )
+        ttir, options = made.stages["ttir"], spec.options
+        module = pool.call(STAGE, ttir, "layouts", task.target, options, timeout=LIMITS["compile"])
+    except (TranslationError, InternalError) as error:
+        return {"not a module": str(error).splitlines()[0].rpartition("/")[2]}
+    with tempfile.TemporaryDirectory(prefix="gluonize-lifted-") as folder:
+        file, again = Path(folder, "raised.py"), Path(folder, "lifted.py")
+        step = "refused"
+        try:
+            raised = raise_module(module, options=options)
+            file.write_text(raised.text)
+            values = {name: value for name, value in spec.values.items() if name in raised.spec.signature}
+            own = replace(raised.spec, source=str(file), target=f"hip:{task.target}", values=values, grid=spec.grid)
+            step = "not lifted"
+            again.write_text(lift_kernel(load_kernel(str(file), spec.kernel), own).text)
+            step = "does not compile"
+            own = replace(own, source=str(again), target="")
+            code = pool.call(LOWER, str(again), own, task.target, (), False, True, timeout=LIMITS["compile"])
+            step = "not compared"
+            ttgir = made.stages["ttgir"]
+            result = pool.call(
+                VALIDATE, ttgir, code.stages["ttgir"], own, with_variants=False, timeout=LIMITS["validate"]
+            )
+        except (TranslationError, InternalError) as error:
+            return {step: re.sub(r"/\S*/", "", " ".join(str(error).split()))[:300]}
+    return {"verdict": result.status, "why": result.reason}
 
 
 def tasks(a: argparse.Namespace) -> list[Task]:
@@ -198,8 +237,20 @@ def summary(found: dict[str, dict]) -> str:
     lines += [f"| {told} | {count} | {f'{100 * count / of:.1f} %' if of else ''} |" for told, count, of in rows]
     seconds = [one["seconds"] for one in raised]
     if seconds:
-        lines.append(f"| seconds to raise, median | {statistics.median(seconds):.2f} | at most {max(seconds):.2f} |")
+        lines.append(f"| seconds of a processor to raise, median | {statistics.median(seconds):.2f} | at most {max(seconds):.2f} |")
     return "\n".join(lines) + "\n"
+
+
+def lifted_summary(found: dict[str, dict]) -> str:
+    """A table of how far modules come on the way back to Triton."""
+    steps = Counter(one.get("verdict") or next(iter(one)) for one in found.values())
+    rows = [f"| {step} | {count} | {100 * count / len(found):.1f} % |" for step, count in steps.most_common()]
+    reasons = [
+        f"- {name}: {', '.join(f'{key}: {told}' for key, told in one.items() if told)}"
+        for name, one in sorted(found.items())
+        if one.get("verdict") != "validated"
+    ]
+    return "\n".join(["| | | |", "| --- | --- | --- |", *rows, "", *reasons]) + "\n"
 
 
 def page(found: dict[str, dict]) -> str:
@@ -227,6 +278,7 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=0, help="so many of them, drawn")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--validate", action="store_true", help="compare on the reference machine too")
+    parser.add_argument("--lift", action="store_true", help="raise, lift to Triton, and compare with the source")
     parser.add_argument("-j", "--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results" / "raised")
     a = parser.parse_args()
@@ -234,14 +286,16 @@ def main() -> int:
     found: dict[str, dict] = json.loads(kept.read_text()) if kept.exists() else {}
     with WorkerPool(a.jobs) as pool, ThreadPoolExecutor(a.jobs) as threads:
         asked: list[tuple[Task, Future]] = [
-            (task, threads.submit(measured, task, pool, a.validate)) for task in tasks(a) if task.name not in found
+            (task, threads.submit(lifted, task, pool) if a.lift else threads.submit(measured, task, pool, a.validate))
+            for task in tasks(a)
+            if task.name not in found
         ]
         for task, answer in asked:
             found[task.name] = answer.result()
             kept.write_text(json.dumps(found, indent=1) + "\n")
             print(task.name, {key: value for key, value in found[task.name].items() if key != "lines"}, flush=True)
-    a.out.with_suffix(".md").write_text(page(found))
-    print(summary(found), end="")
+    a.out.with_suffix(".md").write_text(lifted_summary(found) if a.lift else page(found))
+    print(lifted_summary(found) if a.lift else summary(found), end="")
     return 0
 
 

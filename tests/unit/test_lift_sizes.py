@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from textwrap import dedent
 
 import pytest
 from lift_harness import GLUON, lifted, tensor
 
-from gluonize.diagnostics import TranslationError
 from gluonize.lift.loops import sizes
 from gluonize.lift.loops.sizes import CHEAP, LARGE, LEAST, MORE, PART, STEPS, Budget, runs_of
 from gluonize.lift.machine.machine import NotLifted
@@ -148,11 +148,32 @@ def test_programs_that_are_numbered_anew_where_there_are_many(tmp_path, programs
     assert "in range(tl.where(" in text and "// 16" in text and "% 8" in text
 
 
-def test_numbers_of_either_way_are_not_told_where_a_way_does_more(tmp_path):
+def test_what_follows_a_branch_that_does_more_stands_under_its_condition(tmp_path):
     """What loads or stores on one of two ways is reached by that way alone."""
     source = RENUMBERED.replace(
         "        return pid\n    return", "        gl.barrier()\n        return pid\n    return"
     )
     arguments = {name: ("*fp32", tensor("float32", 20000)) for name in ("x_ptr", "y_ptr")} | {"n": ("i32", 20000)}
-    with pytest.raises(TranslationError, match="cannot be lifted"):
-        lifted(tmp_path, dedent(source), "hip:gfx942", arguments, {"BLOCK": 256}, [40])
+    text = lifted(tmp_path, dedent(source), "hip:gfx942", arguments, {"BLOCK": 256}, [40])
+    first, second = re.findall(r"^if (.*):$", text, re.MULTILINE)
+    assert first == f"not {second}"
+    renumbered, plain = text.split(f"if {second}:")
+    assert "// 16" in renumbered and renumbered.count(" for ") == plain.count(" for ") == 1 and "in range(pid," in plain
+
+
+EARLY = """
+@gluon.jit
+def kernel(x_ptr, y_ptr, n, BLOCK: gl.constexpr):
+    layout: gl.constexpr = gl.BlockedLayout([1], [64], [4], [0])
+    pid = gl.program_id(0)
+    if pid * BLOCK >= n - 600:
+        return
+    at = pid * BLOCK + gl.arange(0, BLOCK, layout)
+    gl.store(y_ptr + at, gl.load(x_ptr + at, mask=at < n), mask=at < n)
+"""
+
+
+def test_a_program_that_returns_early_stores_nothing(tmp_path):
+    arguments = {name: ("*fp32", tensor("float32", 2000)) for name in ("x_ptr", "y_ptr")} | {"n": ("i32", 2000)}
+    text = lifted(tmp_path, dedent(EARLY), "hip:gfx942", arguments, {"BLOCK": 256}, [8])
+    assert "if not (pid * 256 >= n - 600):\n    at = " in text and "\n    tl.store(" in text

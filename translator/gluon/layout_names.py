@@ -139,10 +139,15 @@ class LayoutNames:
         if roles:
             return roles[0][2]
         if isinstance(layout, (Mfma, Wmma)):
-            return "mma" if isinstance(layout, Mfma) else "wmma"
+            return product_role(layout)
         if isinstance(layout, DotOperand):
             return "ab"[layout.operand_index] + "_operand"
         return "shared" if isinstance(layout, SharedLayout) else f"layout_{layout.rank}d"
+
+
+def product_role(layout: Layout) -> str:
+    """The role of the layout that a product has."""
+    return "mma" if isinstance(layout, Mfma) else "wmma" if isinstance(layout, Wmma) else "dot"
 
 
 def store_role(pointer: str) -> str:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import ast
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import cached_property
 
-from gluonize.raised.origins import PRODUCTS, Origins, source_of
-from gluonize.trace.model.locations import Place
+from gluonize.raised.origins import PRODUCTS, Origins
+from gluonize.raised.source import Sources
+from gluonize.read.spec.launch import AMD_OPTIONS
 from gluonize.trace.model.module import Function, Module
 from gluonize.trace.model.op import Op, is_arithmetic
 
@@ -47,15 +48,20 @@ _ALIKE += (
     "amdg.buffer_store",
     "tt.atomic_rmw",
 )
+_ALIKE += (
+    "amdg.update_tensor_descriptor",
+    "amdg.async_tdm_copy_global_to_local",
+    "amdg.async_tdm_copy_local_to_global",
+)
+_OF_RANGES = ("tt.expand_dims", "tt.broadcast", "ttg.convert_layout", "arith.extsi", "arith.trunci")
 _TURNED = ("tt.trans", "ttg.memdesc_trans")
 
 
 class Constexprs:
-    """values: of the parameters that come back; none where the source is not there, or a module has more than one function."""
+    """taken: names that no parameter may have. values: of the parameters that come back; none where the source is not there, or a module has more than one function."""
 
-    def __init__(self, module: Module, function: Function, origins: Origins):
-        self.function, self.origins = function, origins
-        self.sources: dict[str, _Source] = {}
+    def __init__(self, module: Module, function: Function, origins: Origins, sources: Sources, taken: Container[str]):
+        self.function, self.origins, self.sources = function, origins, sources
         self.values: dict[str, int] = {}
         self.unknown: set[str] = set()
         self.rest = ""
@@ -63,15 +69,20 @@ class Constexprs:
             return
         found: dict[str, set[int]] = defaultdict(set)
         for op in function.walk():
-            for name in self._source(op.place).operands(op.place, _TELLING.get(op.name)):
+            for name in self.sources.of(op.place.file).operands(op.place, _TELLING.get(op.name)):
                 if number := self._tells(op):
                     found[name].add(number)
-        taken = set(function.argument_names)
-        known = [name for source in self.sources.values() for name in source.constexprs]  # in the order of the source
-        known = [name for name in known if name not in taken]
+        files = [*dict.fromkeys(op.place.file for op in function.walk())]
+        known = [name for file in files for name in sources.of(file).constexprs]  # in the order of the source
+        others = {*function.argument_names, *AMD_OPTIONS}  # a launch says these itself
+        known = [name for name in known if name not in others and name not in taken]
         self.values = {name: min(found[name]) for name in known if len(found.get(name, ())) == 1}
         # What ranges of the source go to, and no operation tells: where one such name is left and one size, it is that.
-        ends = {name for source in self.sources.values() for name in source.ends}
+        lines = {(op.place.file, op.place.line) for op in function.walk()}
+        ends: set[str] = set()
+        for file in files:
+            for inside, names in sources.of(file).ends:
+                ends |= names if any(place == file and line in inside for place, line in lines) else set()
         self.unknown = {name for name in known if name in ends and name not in self.values}
         sizes = {*self._unnamed.values()}
         sizes = sizes if len(sizes) == 1 else sizes - {*self.values.values()}
@@ -82,12 +93,15 @@ class Constexprs:
 
     def number(self, op: Op | None, number: int) -> str:
         """The parameter that a number is where an operation uses it, "" of one that is a number in the source too, or that nothing is known of."""
-        if op is None or number not in self.values.values():
+        if op is None:
             return ""
-        source = self._source(op.place)
+        source = self.sources.of(op.place.file)
         told = source.operands(op.place, _TELLING.get(op.name)) or source.mentioned(op.place)
         names = {name for name in told if self.values.get(name) == number}
-        return names.pop() if len(names) == 1 and number not in source.numbers(op.place) else ""
+        if len(names) == 1 and number not in source.numbers(op.place):
+            return names.pop()
+        lesser = {name for name in source.lessened(op.place) if self.values.get(name) == number + 1}
+        return f"{lesser.pop()} - 1" if len(lesser) == 1 else ""
 
     def size(self, value: str, dimension: int, number: int) -> str:
         """The parameter that a dimension of a value is, counted from the last one: -1; "" of one that is a number. Where no statement says
@@ -117,11 +131,6 @@ class Constexprs:
                     ):
                         found[of] = size
         return found
-
-    def _source(self, place: Place) -> _Source:
-        if place.file not in self.sources:
-            self.sources[place.file] = _Source("\n".join(source_of(place.file)))
-        return self.sources[place.file]
 
     def _tells(self, op: Op) -> int:
         """The number that an operation has of the expression that it comes from, 0 where it has none or more than one."""
@@ -157,18 +166,25 @@ class Constexprs:
         return found
 
     def _is_uniform(self, value: str) -> bool:
+        """Whether a tensor is one of equal numbers or a range, of which the compiler makes one wherever the source has them."""
         op = self.origins.made.get(value)
-        return op is not None and op.name in ("arith.constant", "tt.splat")
+        while op is not None and op.name in _OF_RANGES:
+            op = self.origins.made.get(op.operands[0])
+        return op is not None and op.name in ("arith.constant", "tt.splat", "tt.make_range")
 
     @cached_property
     def _sizes(self) -> dict[Dimension, str]:
         """What the source calls the size of each class of dimensions: what the statements say that tensors of one dimension come from."""
         votes: dict[Dimension, Counter[str]] = defaultdict(Counter)
         for op in self.function.walk():
-            # A range says nothing: the compiler makes one of those that are as long, wherever the source has them.
-            if op.name not in ("arith.constant", "tt.make_range"):
-                for value, kind in zip(op.results, op.result_types):
-                    for name in self._source(op.place).ranges(op.place) if len(kind.shape or ()) == 1 else ():
+            source = self.sources.of(op.place.file)
+            if op.name == "tt.make_tensor_descriptor":
+                for at, name in enumerate(reversed(source.blocks(op.place)), 1):
+                    votes[self._classes.of((op.results[0], -at))][name] += 1
+                continue
+            for value, kind in zip(op.results, op.result_types):
+                if len(kind.shape or ()) == 1 and not self._is_uniform(value):
+                    for name in source.ranges(op.place):
                         if self.values.get(name) == kind.shape[0]:
                             votes[self._classes.of((value, -1))][name] += 1
         return {dimension: count.most_common(1)[0][0] for dimension, count in votes.items()}
@@ -235,80 +251,3 @@ class _Classes:
         one, other = self.of(one), self.of(other)
         if one != other:
             self.first[other] = one
-
-
-class _Source:
-    """A file of the source: what its expressions have as operands that are constexpr."""
-
-    def __init__(self, text: str):
-        self.constexprs: dict[str, None] = {}
-        self.nodes: dict[tuple[int, int], list[ast.AST]] = defaultdict(list)
-        self.statements: dict[int, ast.stmt] = {}
-        self.ends: set[str] = set()  # names that ranges go to
-        self.ranges_of: dict[str, set[str]] = {}  # of variables: what the ranges go to that they are made of
-        try:
-            tree = ast.parse(text)
-        except SyntaxError:
-            return
-        for node in ast.walk(tree):
-            if (
-                isinstance(node, ast.arg)
-                and node.annotation is not None
-                and "constexpr" in ast.unparse(node.annotation)
-            ):
-                self.constexprs[node.arg] = None
-            if isinstance(node, ast.expr):
-                self.nodes[node.lineno, node.col_offset + 1].append(node)
-            self.ends |= set(_range_ends(node))
-            if isinstance(node, ast.stmt) and not hasattr(node, "body"):
-                self.statements |= dict.fromkeys(range(node.lineno, (node.end_lineno or node.lineno) + 1), node)
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-                self.ranges_of.setdefault(node.targets[0].id, set()).update(self._ends_in(node.value))
-            if isinstance(node, (ast.For, ast.AugAssign)):
-                self.nodes[node.lineno, node.col_offset + 1].append(
-                    node.iter if isinstance(node, ast.For) else node.value
-                )
-
-    def _at(self, place: Place) -> list[ast.AST]:
-        return self.nodes.get((place.line, place.column), [])
-
-    def operands(self, place: Place, operator: type[ast.operator] | None) -> list[str]:
-        """The parameter that is an operand, or an argument, of the expression at a place; none where numbers are there too."""
-        parts: list[ast.expr] = []
-        for node in self._at(place):
-            if isinstance(node, ast.Call) and operator is None:
-                parts += node.args
-            elif isinstance(node, ast.BinOp) and operator is not None and isinstance(node.op, operator):
-                parts += (node.left, node.right)
-        names = {part.id for part in parts if isinstance(part, ast.Name) and part.id in self.constexprs}
-        return [*names] if len(names) == 1 and not self.numbers(place) - {0} else []
-
-    def mentioned(self, place: Place) -> set[str]:
-        """The parameters in the expression at a place."""
-        names = (inner.id for node in self._at(place) for inner in ast.walk(node) if isinstance(inner, ast.Name))
-        return {name for name in names if name in self.constexprs}
-
-    def numbers(self, place: Place) -> set[int]:
-        """The numbers in the expression at a place."""
-        inside = (inner for node in self._at(place) for inner in ast.walk(node) if isinstance(inner, ast.Constant))
-        return {inner.value for inner in inside if isinstance(inner.value, int)}
-
-    def ranges(self, place: Place) -> set[str]:
-        """The parameter that all ranges go to of which the statement at a place is made."""
-        statement = self.statements.get(place.line)
-        names = self._ends_in(statement) if statement else set()
-        return names & {*self.constexprs} if len(names) == 1 else set()
-
-    def _ends_in(self, tree: ast.AST) -> set[str]:
-        found: set[str] = set()
-        for node in ast.walk(tree):
-            found |= set(_range_ends(node))
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                found |= self.ranges_of.get(node.id, set())
-        return found
-
-
-def _range_ends(node: ast.AST) -> Iterator[str]:
-    """The name that a range goes to, "" of one that goes to something else."""
-    if isinstance(node, ast.Call) and len(node.args) > 1 and ast.unparse(node.func).endswith("arange"):
-        yield node.args[1].id if isinstance(node.args[1], ast.Name) else ""

@@ -53,8 +53,10 @@ def become(w: Writer, pairs: Sequence[tuple[str, str]]) -> None:
     for at, (name, written) in enumerate(made):
         # What one of them gets may name another that has got its own before.
         if any(name in words[later] for later in range(at + 1, len(made))):
-            kept = w.fresh(f"next_{name}")
-            w.line(f"{kept} = {written.text}")
+            kept = written.text
+            if not kept.isidentifier() or kept in [other for other, _ in made]:
+                kept = w.fresh(f"next_{name}")
+                w.line(f"{kept} = {written.text}")
             late.append((name, kept))
         else:
             w.line(f"{name} = {written.text}")
@@ -202,7 +204,7 @@ def for_loop(w: Writer, op: Op) -> None:
     ops, last = _split(body)
     given = [value for number, value in enumerate(_given(last)) if number not in left_out]
     names = _carry(w, bindings, kinds, given)
-    index = w.fresh(w.shared.index_name(op.place.line) or w.called.index(loop.variable))
+    index = w.fresh(w.shared.source.index_name(op.place.line) or w.called.index(loop.variable))
     bounds = [high.text] if low.text == "0" and step.text == "1" and low.literal else [low.text, high.text]
     bounds += [step.text] if step.text != "1" else []
     w.line(f"for {index} in range({', '.join(bounds)}):", op.place.line)
@@ -271,7 +273,7 @@ def branch(w: Writer, op: Op) -> None:
         elif value in w.homes:
             homes.append(w.homes[value])
         else:
-            homes.append(w.fresh(w.called.of(value, op, kind)))
+            homes.append(w.fresh(w.called.of_branch(value, op, kind)))
     w.line(f"if {test.text}:", op.place.line)
     for number, region in enumerate(op.regions):
         if number:

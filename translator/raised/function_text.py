@@ -11,7 +11,6 @@ from gluonize.gluon.function import LINE_LENGTH, formatted
 from gluonize.gluon.imports import Import
 from gluonize.gluon.layout_names import definition
 from gluonize.gluon.long_lines import bases_in_lines
-from gluonize.raised.origins import source_of
 from gluonize.raised.reused import reuse
 from gluonize.raised.writer import AMD_MODULES, Writer
 from gluonize.rules.gluon import GLUON
@@ -68,7 +67,7 @@ def _imported(line: str, imports: list[Import]) -> str:
 
 def _commented(writer: Writer, file: str) -> list[str]:
     """The statements, with the lines of the source in comments; a line that its block shows already is a number alone."""
-    source = source_of(file)
+    source = writer.shared.sources.of(file).lines
     out: list[str] = []
     last = 0
     shown: list[set[int]] = [set()]  # of the blocks around

@@ -19,7 +19,6 @@ from gluonize.gluon.walk import mapped
 from gluonize.raised.blocks import Structure
 from gluonize.raised.function_text import text_of
 from gluonize.raised.operations import HANDLERS
-from gluonize.raised.origins import source_of
 from gluonize.raised.text import SPEC_TYPES, Written
 from gluonize.raised.unique import with_unique_values
 from gluonize.raised.writer import Shared, Writer
@@ -76,7 +75,7 @@ def raise_module(text: str, *, name: str = "", options: dict | None = None, numb
         target = module.attributes.get("ttg.target", "none")
         message = f"the module's target is {target}: only TTGIR for AMD GPUs can be raised"
         raise TranslationError(Diagnostic("raise-module", message, name))
-    shared = Shared(module, target=module.target, source=source_of(module.entry.place.file), numbers=numbers)
+    shared = Shared(module, target=module.target, numbers=numbers)
     for called in module.functions:
         if called != module.entry.name:
             shared.functions[called] = Writer(shared, None, HANDLERS).fresh(called.rpartition(".")[2])

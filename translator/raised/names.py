@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from gluonize.gluon.layout_names import LayoutNames
+from gluonize.gluon.layout_names import LayoutNames, product_role
 from gluonize.raised.origins import Origins, author_name
 from gluonize.raised.roles import UNSURE
 from gluonize.trace.model.layouts import Layout, Mfma, Slice, Wmma
@@ -35,12 +35,14 @@ _PLAIN = {
 _USES = re.compile(r"_(load|read|operand|store|atomic)$")
 _COUNTED = re.compile(r"_\d+$")
 # What an operand of an access is, and which it is.
+_POINTERS = re.compile(r"_(ptrs?|pointers?)$")
 _ACCESSES = {
     "tt.load": ("pointers", 0),
     "tt.store": ("pointers", 0),
-    "amdg.buffer_load": ("offsets", 1),
-    "amdg.buffer_store": ("offsets", 2),
+    "amdg.buffer_load": ("offs", 1),
+    "amdg.buffer_store": ("offs", 2),
 }
+_LOADS = ("tt.load", "amdg.buffer_load", "ttg.local_alloc")
 _TENSOR, _NUMBER, _TRUTH, _MEMORY = "tensor", "number", "truth", "memory"
 
 
@@ -67,7 +69,7 @@ class Names:
         self.slots: set[str] = set()  # values that say which slot of a ring is meant
         self.ends: set[str] = set()  # and how far a loop goes
         self.places: dict[str, str] = {}  # pointers and offsets of accesses -> what they are
-        self.loaded: set[str] = set()  # names of what is loaded
+        self.loaded: dict[str, set[str]] = {}  # names of what is loaded, or lies in LDS -> its elements
         self.chosen: Counter[str] = Counter()  # names of what one of two values is, each with how many are called so
         self.ahead: set[str] = set()  # what the index of a loop is an iteration later
         steps: dict[str, str] = {}
@@ -76,7 +78,9 @@ class Names:
             if op.name == "ttg.memdesc_index":
                 self.slots.add(op.operands[1])
             for value, kind in zip(op.results, op.result_types):
-                if base := origins.name(value):
+                if base := self._base(value, kind):
+                    if op.name in _LOADS:
+                        self.loaded.setdefault(base, set()).add(kind.element)
                     self.classes.setdefault(base, set()).add(_class(kind))
                     self.variants.setdefault(base, []).extend([kind] if _class(kind) == _TENSOR else [])
             if op.name == "scf.for":
@@ -89,7 +93,6 @@ class Names:
             if op.name in _ACCESSES:
                 what, at = _ACCESSES[op.name]
                 self.places.setdefault(op.operands[at], what)
-                self.loaded.update(map(origins.name, op.results))
             if op.name == "arith.select":
                 self.chosen[origins.name(op.results[0])] += 1
         self.trips = _trips(ops, self.ends)
@@ -100,11 +103,18 @@ class Names:
             if op.name == "arith.select" and op.results[0] in self.slots:
                 self.slots.add(op.operands[1])  # the next slot, before it goes back to the first
 
+    def _base(self, value: str, kind: Type) -> str:
+        """What the author calls what a value belongs to. What is added to a pointer has the name of the sum in the module."""
+        base = self.origins.name(value)
+        return _POINTERS.sub("_offs", base) if kind.kind == "int" else base
+
     def of(self, value: str, op: Op, kind: Type) -> str:
         """What the result of an operation is called."""
-        base = self.origins.name(value)
+        base = self._base(value, kind)
         if op.name == "ttg.local_alloc":
-            return _with(base or "tile", "smem")
+            return _with(base or self.origins.stem(value) or "tile", "smem")
+        if op.name == "tt.get_program_id" and self.classes.get(base, set()) - {_NUMBER}:
+            return _plain(op, kind)
         if not base:
             if value in self.slots:
                 return "slot"
@@ -114,6 +124,15 @@ class Names:
         if value in self.places and base in self.loaded:
             return _with(base, self.places[value])
         return self.beside(base, value, kind)
+
+    def of_branch(self, value: str, op: Op, kind: Type) -> str:
+        """What a result of a branch is called: as what its regions give, where it has no name."""
+        if not self.origins.name(value):
+            number = op.results.index(value)
+            given = (self.origins.name(region.blocks[-1].ops[-1].operands[number]) for region in op.regions)
+            if base := next(filter(None, given), ""):
+                return self.beside(base, value, kind)
+        return self.of(value, op, kind)
 
     def goes_on(self, value: str, op: Op) -> bool:
         """Whether a value is one of several under one name that say what becomes of what a loop carries: they are called as that is."""
@@ -130,6 +149,7 @@ class Names:
         base = next((name for name in named if name and not name.startswith("arg")), "")
         if not base and argument not in self.slots:
             base = self.origins.name(new)
+        base = _POINTERS.sub("_offs", base) if kind.kind == "int" else base
         return self.beside(base, argument, kind) if base else "slot" if argument in self.slots else "carried"
 
     def index(self, value: str) -> str:
@@ -145,7 +165,11 @@ class Names:
         if own == _TRUTH and found - {_TRUTH}:
             return self._variant(base, _with(base, "mask"), kind) if kind.shape else "condition"
         if own == _NUMBER and found & {_TENSOR, _MEMORY}:
-            return "slot" if value in self.slots else _with(base, "base")
+            return "slot" if value in self.slots else _with(base, "base") if kind.kind == "int" else base
+        made = self.origins.made.get(value)
+        cast = made is not None and made.name.startswith(("arith.ext", "arith.trunc"))
+        if kind.kind == "int" and not cast and self.loaded.get(base, {kind.element}) - {kind.element}:
+            return self._variant(base, _with(base, "offs"), kind) if kind.shape else _with(base, "offs")
         return self._variant(base, base, kind) if kind.shape else base
 
     def _variant(self, base: str, name: str, kind: Type) -> str:
@@ -167,7 +191,7 @@ class Names:
     def _use(self, layout: Layout) -> str:
         """What a layout is for: `a` of one in which `a` is loaded, or an operand; "" where no operation says so."""
         if isinstance(layout, (Mfma, Wmma)):
-            return "mma" if isinstance(layout, Mfma) else "wmma"
+            return product_role(layout)
         rank, _, role = min(self.layouts.roles.get(layout, []), default=(UNSURE, 0, ""))
         return _USES.sub("", role) if rank < UNSURE else ""
 

@@ -1,9 +1,8 @@
-"""What the values of a function come from, and what the author calls them; the source that they come from."""
+"""What the values of a function come from, and what the author calls them."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from gluonize.trace.model.module import Function
 from gluonize.trace.model.op import Op
@@ -108,11 +107,3 @@ class Origins:
 
 def _where(op: Op) -> tuple:
     return op.place.line, op.place.column, op.place.name
-
-
-def source_of(file: str) -> list[str]:
-    """The lines of a source, none where it is not there any more."""
-    try:
-        return Path(file).read_text(encoding="utf-8").splitlines() if file else []
-    except (OSError, UnicodeDecodeError):
-        return []

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from gluonize.gluon.layout_names import LayoutNames, store_role
+from gluonize.gluon.layout_names import LayoutNames, product_role, store_role
 from gluonize.raised.origins import PRODUCTS, Origins
-from gluonize.trace.model.layouts import Mfma, Wmma
 from gluonize.trace.model.module import Function, Module
 from gluonize.trace.model.op import Op
 from gluonize.trace.model.types import Type
@@ -33,8 +32,7 @@ def suggest_roles(names: LayoutNames, module: Module, function: Function, origin
         elif op.name in _COPIES and op.place.name:
             told(origins.kinds.get(op.operands[_COPIES[op.name]]), f"{op.place.name}_load", 1, op)
         elif op.name in PRODUCTS:
-            layout = module.layout(op.type)
-            told(op.type, "mma" if isinstance(layout, Mfma) else "wmma" if isinstance(layout, Wmma) else "dot", 1, op)
+            told(op.type, product_role(module.layout(op.type)), 1, op)
             for value in op.operands:
                 kind = origins.kinds.get(value)
                 if kind is not None and kind.layout != op.type.layout and (name := origins.stem(value, op.place.name)):

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from gluonize.decide.layouts.inferred import NoLayout, infer
 from gluonize.diagnostics import Diagnostic, TranslationError
@@ -20,8 +21,9 @@ from gluonize.raised.constexprs import Constexprs
 from gluonize.raised.names import Names, part_of, plain
 from gluonize.raised.origins import Origins
 from gluonize.raised.roles import UNSURE, suggest_roles
+from gluonize.raised.source import Source, Sources
 from gluonize.raised.table import COPIES, ORDERS, PING_PONG, PROMISES, ROWS, Row
-from gluonize.raised.text import ANY, ATOM, COMPARISON, OPERATORS, UNARY, Written, dtype
+from gluonize.raised.text import ANY, ATOM, COMPARISON, OPERATORS, SUM, UNARY, Written, dtype
 from gluonize.raised.waits import AnotherBlock, Groups
 from gluonize.rules.gluon import MODULES
 from gluonize.rules.targets import target
@@ -32,7 +34,6 @@ from gluonize.trace.model.op_text import VALUES
 from gluonize.trace.model.types import Type
 
 LONGEST = 90  # characters of an expression that is written where it is used
-_FOR = re.compile(r"\s*for (\w+) in ")
 _WORD = re.compile(r"[^\W\d]\w*")
 _CAST = re.compile(r"(?:(?P<name>[a-zA-Z]\w*)|gl\.program_id\((?P<axis>\d)\))\.to\(gl\.\w+\)$")
 _OPERATOR = re.compile(r"\{0\} (\S+) \{1\}")
@@ -68,14 +69,17 @@ class Shared:
     functions: dict[str, str] = field(default_factory=dict)
     imports: list[Import] = field(default_factory=list)
     target: str = ""
-    source: Sequence[str] = ()
     numbers: bool = False  # whether constexprs of the source stay numbers
     trees: References = field(default_factory=References)
 
-    def index_name(self, line: int) -> str:
-        """What the source, if it is there, calls the index of the loop in a line."""
-        found = _FOR.match(self.source[line - 1]) if 0 < line <= len(self.source) else None
-        return found[1] if found else ""
+    @cached_property
+    def sources(self) -> Sources:
+        return Sources(self.module)
+
+    @property
+    def source(self) -> Source:
+        """The file that the kernel is in."""
+        return self.sources.of(self.module.entry.place.file)
 
 
 Handler = Callable[["Writer", Op], None]
@@ -97,7 +101,9 @@ class Writer:
         if layouts is None and function is not None:
             suggest_roles(self.layouts, shared.module, function, origins)
         self.constexprs = (
-            None if layouts or function is None or shared.numbers else Constexprs(shared.module, function, origins)
+            None
+            if layouts or function is None or shared.numbers
+            else Constexprs(shared.module, function, origins, shared.sources, shared.taken)
         )
         self.op: Op | None = None  # what is being written
         self.values: dict[str, Written] = {}
@@ -193,7 +199,8 @@ class Writer:
     def as_constexpr(self, written: Written) -> Written:
         """A number as the constexpr that it is in the source, where it is one."""
         if self.constexprs and written.literal and written.text.isdigit():
-            return replace(written, text=self.constexprs.number(self.op, int(written.text)) or written.text)
+            text = self.constexprs.number(self.op, int(written.text)) or written.text
+            return replace(written, text=text, level=written.level if text.isidentifier() or text.isdigit() else SUM)
         return written
 
     def named(self, value: str) -> Written:
@@ -427,6 +434,7 @@ class Writer:
     def several(self, op: Op, text: str, called: Sequence[str] = ()) -> list[str]:
         """Write an operation with several results. called: what they are called, where that is not what the module says."""
         self.flush()
+        called = called or self.shared.source.targets(op.place.line, len(op.results))
         called = called or [self.called.of(value, op, kind) for value, kind in zip(op.results, op.result_types)]
         names = [self.fresh(name) for name in called]
         self.line(f"{', '.join(names)} = {text}", op.place.line)
@@ -526,7 +534,7 @@ class Writer:
         return Written(f"{left} {sign} {operands[1].at(level + 1)}", operands[0].type, level)
 
     def without_sign(self, operand: Written) -> Written:
-        if operand.literal and not operand.text.isidentifier():
+        if operand.literal and operand.text.lstrip("-").isdigit():
             value = int(operand.text)
             bits = int(operand.type.element[1:])
             return replace(operand, text=str(value % (1 << bits)))

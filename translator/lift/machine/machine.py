@@ -119,9 +119,11 @@ class Run:
     def _region(self, region: Region, values: dict[str, Value]) -> Iterator[str | None]:
         """Run a region; what it gives back is the generator's value."""
         block: Block | None = region.blocks[0]
+        part, depth = self.part, len(self.part.around)
         while block is not None:
             result, label, passed = yield from self._block(block, values, region)
             if label is None:
+                del part.around[depth:]
                 return result
             block = next(b for b in region.blocks if b.label == label)
             values.update(zip((name for name, _ in block.arguments), passed))
@@ -182,7 +184,10 @@ class Run:
         (label, first), (other, second) = ways
         if label == other and first and all(isinstance(x, Scalar) for x in (*first, *second)):
             return label, [combine("select", condition, a, b) for a, b in zip(first, second)]
-        label, passed = op.branches[0 if condition.value else 1]
+        taken = 0 if condition.value else 1
+        # One way ends here, or is another one: what follows is done where the condition says so.
+        self.part.around.append(Around(op, None, 0, condition, taken))
+        label, passed = op.branches[taken]
         return label, [values[x] for x in passed]
 
     def _wait(self, op: Op, given: list[Value]) -> Iterator[str | None]:

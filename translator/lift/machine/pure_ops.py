@@ -99,8 +99,9 @@ def _integer(run: Run, op: Op, name: str, given: list[Scalar]) -> Scalar:
             raise NotLifted("an integer that does not fit is cut off", op)
         if op.name in ("arith.extui", "arith.index_castui") and given[0].value < 0:
             raise NotLifted("a negative integer is widened as an unsigned one", op)
-        wider = op.type.element == "i64" and op.operand_types and op.operand_types[0].element == "i32"
-        return Scalar(given[0].value, apply("i64", given[0].expr)) if wider else given[0]
+        source = op.operand_types[0].element if op.operand_types else ""
+        other = {source, op.type.element} == {"i32", "i64"}  # arithmetic with what it gives wraps around elsewhere
+        return Scalar(given[0].value, apply(op.type.element, given[0].expr)) if other else given[0]
     if name not in INTEGER:
         raise NotLifted(f"{op.name} of integers that decide what is done", op)
     return named(combine(INTEGER[name], *given), op)
@@ -234,8 +235,10 @@ def plain_dot(run: Run, op: Op, given: list[Value]) -> list[Value]:
 
 
 def scaled_dot(run: Run, op: Op, given: list[Value]) -> list[Value]:
-    """A product of scaled operands in registers; of scales that are all 1 a plain one."""
+    """A product of scaled operands in registers; of scales that are all 1, or none, a plain one."""
     formats = op.attribute("lhs"), op.attribute("rhs")
+    if len(given) == 3 and all(x.type.element.startswith("f8") for x in given[:2]):
+        return [dot(run, op, *given, op.result_types[0])]
     if None in formats or len(given) != 5 or not all(op.attribute(f"{side}_k_pack", True) for side in ("lhs", "rhs")):
         raise NotLifted("a scaled product without one of its scales, or packed otherwise than along k", op)
     a, a_scale, b, b_scale, acc = given

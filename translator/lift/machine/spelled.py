@@ -103,8 +103,8 @@ def expr_text(expr: Expr, inner: Callable[[Expr], tuple[str, int]]) -> tuple[str
     if name in UNSIGNED_NUMBERS:
         return _unsigned_text(UNSIGNED_NUMBERS[name], [inner(x)[0] for x in operands[:2]], operands[2][1])
     given = ", ".join(inner(x)[0] for x in operands)
-    if name == "i64":
-        return f"tl.cast({given}, tl.int64)", CALL
+    if name in ("i64", "i32"):
+        return f"tl.cast({given}, tl.int{name[1:]})", CALL
     return f"tl.{ {'min': 'minimum', 'max': 'maximum', 'select': 'where'}[name] }({given})", CALL
 
 

@@ -93,6 +93,7 @@ OPERATIONS: dict[str, Callable[..., int]] = {
     "ge": lambda a, b: int(a >= b),
     "select": lambda c, a, b: a if c else b,
     "i64": lambda a: a,
+    "i32": lambda a: a,
     "divu": _unsigned(_quotient, True),
     "remu": _unsigned(lambda a, b: a - b * _quotient(a, b), True),
     "minu": _unsigned(min, True),
@@ -120,6 +121,8 @@ def apply(name: str, *operands: Expr) -> Expr:
         return exact
     if name == "i64" and (counted := _counted(operands[0])) is not None:
         return apply("add", atom("i64", counted[0]), const(counted[1]))
+    if name == "i32" and operands[0][0] == "i64":
+        return operands[0][1]  # what was widened before
     if name == "max" and operands[1].is_const and operands[1][1]:
         # One form of what is compared with a constant: `max(x, 2)` is `max(x - 2, 0) + 2`.
         return apply("add", apply("max", apply("sub", operands[0], operands[1]), const(0)), operands[1])
@@ -154,7 +157,7 @@ def never_negative(expr: Expr) -> bool:
     name = expr[0]
     if expr.is_atom:
         return name in ("pid", "np", "it", "var") or (name == "const" and expr[1] >= 0)
-    if name in ("add", "mul", "div", "rem", "min", "and", "shr", "i64"):
+    if name in ("add", "mul", "div", "rem", "min", "and", "shr", "i64", "i32"):
         return all(never_negative(x) for x in expr[1:])
     if name in ("max", "select"):
         return any(map(never_negative, expr[1:])) if name == "max" else all(map(never_negative, expr[2:]))

@@ -14,7 +14,7 @@ from gluonize.facts.products import products
 from gluonize.facts.products.products import DTYPE, ELEMENT, DotPlan
 from gluonize.facts.refusals import refuse
 from gluonize.facts.variables.definitions import assigned_fact
-from gluonize.gluon.layout_names import LayoutNames
+from gluonize.gluon.layout_names import LayoutNames, product_role
 from gluonize.gluon.nodes import Name, Named, Operand, Product, Read, Slot, beside, walk
 from gluonize.gluon.own_builtins import BUILTIN, MFMA_TF32
 from gluonize.gluon.written import Does, Written, call, keyword, method
@@ -209,8 +209,7 @@ def _held(facts: FunctionFacts, plan: DotPlan, which: int) -> int:
 
 
 def _suggest_names(facts: FunctionFacts, names: LayoutNames, plan: DotPlan) -> None:
-    kind = "dot" if isinstance(plan.result, Blocked) else "mma" if isinstance(plan.result, Mfma) else "wmma"
-    names.suggest(plan.result, kind, 1, plan.node.lineno)
+    names.suggest(plan.result, product_role(plan.result), 1, plan.node.lineno)
     for node, layout in ((plan.a, plan.a_layout), (plan.b, plan.b_layout)):
         inner = node
         while isinstance(inner, (ast.Call, ast.Attribute)):

@@ -51,7 +51,7 @@ class RaisedLaunch:
             return
         yield f"{self.spec.kernel} ({self.spec.id}): RAISED, NOT TRANSLATED: {self.path} is what Triton compiled, {self.verdict}"
         yield f"  translation refused: {self.why}"
-        yield f"  it holds for this launch alone: constexprs are numbers; its launch: {launches_path(Path(self.path))}"
+        yield f"  it holds for this launch alone, with its constexprs; its launch: {launches_path(Path(self.path))}"
 
 
 def refused_launches(report: FileReport) -> Iterator[tuple[LaunchSpec, str]]:
