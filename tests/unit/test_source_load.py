@@ -465,7 +465,7 @@ def test_a_global_that_functions_change_is_left_open(project):
 def test_bad_sources(project):
     folder = project({
         "syntax.py": "import triton\ndef f(:\n", "nul.py": "a\0b", "ok.py": HEAD + "def f():\n    pass\nclass C:\n    pass\n" + STORE.format("1"),
-        "space/inner.py": "",
+        "space/inner.py": "", "old.py": HEAD + "@triton.jit\ndef k(x, **meta):\n    pass\n",
     })  # fmt: skip
     (folder / "latin.py").write_bytes(b"# \xe9\n")
     (folder / "note.txt").write_text("not really Python\n")
@@ -477,6 +477,7 @@ def test_bad_sources(project):
     assert "without __init__" in refused(folder, module="space").why
     assert refused(folder, module=str(folder) + "/").code == "source-unreadable"
     assert refused(folder, "f", "ok").code == refused(folder, "C", "ok").code == "kernel-not-jit"
+    assert "JIT functions do not support **meta" in refused(folder, module="old").message
     missing = refused(folder, "kk", "ok")
     assert missing.code == "kernel-missing" and "it has k" in missing.why
     with pytest.raises(TranslationError, match="names no source"):

@@ -35,8 +35,9 @@ def find_kernel(builder: JitBuilder, module: Scope, qualname: str) -> tuple[Any,
         if number < len(parts) - 1:
             scope = scope.inside(held[-1].node)
     definitions = [b.node for b in reversed(held) if isinstance(b.node, ast.FunctionDef)]
+    unusable = ""
     for node in definitions:
-        builder.define(node, scope)
+        unusable = getattr(builder.define(node, scope), "unusable", "") or unusable
         if isinstance(fn := builder.built.get((id(node), id(scope))), JITFunction):
             return fn, node, scope
     for call in jit_calls(scope):
@@ -53,6 +54,8 @@ def find_kernel(builder: JitBuilder, module: Scope, qualname: str) -> tuple[Any,
         else "it has no decorator, and no call makes it one"
     )
     place = module.path, node.lineno, node.col_offset + 1
+    if unusable:
+        raise TranslationError(Diagnostic("kernel-not-jit", f"{qualname} is not a jit function: {unusable}", *place))
     help = did_you_mean(qualname, [name for name in _decorated(module) if name != qualname])
     raise TranslationError(Diagnostic("kernel-not-jit", f"{qualname} is not a jit function", *place, why, help))
 

@@ -174,7 +174,8 @@ class _Indexer:
     def global_names(self) -> None:
         """Note what functions and classes in the body declare `global` or bind by text, in the order in which they stand there."""
         for scope in self.scopes:
-            if not _declares(scope) and not any(isinstance(n, ast.Name) and n.id in self.own for n in ast.walk(scope)):
+            names_module = self.own and any(isinstance(n, ast.Name) and n.id in self.own for n in ast.walk(scope))
+            if not names_module and not _declares(scope):
                 continue
             own = self.own | names_of_own_module(_statements(scope))
             for inner in _statements(scope):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 
 _TENSOR_USES = frozenset(
@@ -15,30 +16,27 @@ def is_tensor(arg: ast.arg, function: ast.FunctionDef | ast.Lambda) -> bool:
     """Whether a parameter is annotated as a tensor, or used as one."""
     if arg.annotation is not None and "Tensor" in ast.unparse(arg.annotation):
         return True
-    return any(
-        isinstance(node, ast.Attribute)
-        and node.attr in _TENSOR_USES
-        and isinstance(node.value, ast.Name)
-        and node.value.id == arg.arg
-        for node in ast.walk(function)
-    )
+    return arg.arg in _used(function)[0]
 
 
 def may_be_none(arg: ast.arg, function: ast.FunctionDef | ast.Lambda) -> bool:
     """Whether a parameter's annotation allows None, or the function asks for it."""
     text = ast.unparse(arg.annotation) if arg.annotation is not None else ""
-    return (
-        "None" in text
-        or "Optional" in text
-        or any(
-            isinstance(node, ast.Compare)
-            and isinstance(node.left, ast.Name)
-            and node.left.id == arg.arg
-            and isinstance(node.comparators[0], ast.Constant)
-            and node.comparators[0].value is None
-            for node in ast.walk(function)
-        )
-    )
+    return "None" in text or "Optional" in text or arg.arg in _used(function)[1]
+
+
+@functools.lru_cache(maxsize=1024)
+def _used(function: ast.FunctionDef | ast.Lambda) -> tuple[frozenset[str], frozenset[str]]:
+    """The names that a function uses as tensors, and those that it compares with None. Runs ask for every parameter, hundreds of times."""
+    tensors, compared = set(), set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute) and node.attr in _TENSOR_USES and isinstance(node.value, ast.Name):
+            tensors.add(node.value.id)
+        elif isinstance(node, ast.Compare) and isinstance(node.left, ast.Name):
+            other = node.comparators[0]
+            if isinstance(other, ast.Constant) and other.value is None:
+                compared.add(node.left.id)
+    return frozenset(tensors), frozenset(compared)
 
 
 def annotated_type(arg: ast.arg) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -17,7 +18,8 @@ class Rank:
     exact: bool = False
 
 
-def ranks_shown(function: ast.FunctionDef) -> dict[str, Rank]:
+@functools.lru_cache(maxsize=1024)
+def ranks_shown(function: ast.FunctionDef) -> Mapping[str, Rank]:
     """The rank by name: what an unpacking says, else one more than the last dimension that is asked for."""
     least: dict[str, int] = {}
     exact: dict[str, int] = {}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 from collections.abc import Iterator
 
 
+@functools.lru_cache(maxsize=1 << 16)
 def inside(goal: ast.AST, node: ast.AST) -> bool:
     return any(inner is goal for inner in ast.walk(node))
 
