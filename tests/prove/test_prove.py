@@ -137,8 +137,10 @@ def test_contract_bounds():
         "K >= 0",
         "((K + BLOCK - 1) // BLOCK + 2) * BLOCK <= 2**31 - 1",
         "max((grid[0] - 1) * 64, n - 1) + 64 <= 2**31 - 1",
+        "0 <= L <= 2**20",
     ]
-    found = ranges_of(contract_of(lines, {"BLOCK": 64}), {"K": 32, "n": 32, "grid[0]": 32})
+    found = ranges_of(contract_of(lines, {"BLOCK": 64}), {"K": 32, "L": 32, "n": 32, "grid[0]": 32})
+    assert found["L"] == (0, 2**20)
     assert found["K"] == (0, 2**31 - 192) and found["n"][1] == 2**31 - 64
     assert found["grid[0]"] == (1, (2**31 - 1 - 64) // 64 + 1)
 

@@ -192,6 +192,20 @@ def test_a_branch_that_no_launch_takes_is_refused_by_name(tmp_path):
     assert "k: `DOUBLE` was in no translated launch" in refusal(tmp_path, text, branch(True))
 
 
+def test_an_arm_of_shapes_that_no_launch_takes_is_kept(tmp_path):
+    """It is arithmetic on what Gluon has too; a call of anything else is refused."""
+    axis = "axis: tl.constexpr = {} - 1 if DOUBLE else 0\n    tl.static_assert(axis == 0)\n    offs ="
+    source = BRANCH.replace("offs =", axis.format("len(x_ptr.type.shape)"))
+    assert "in no translated launch" in translate(tmp_path, source, branch(False)).text
+    source = BRANCH.replace(
+        "offs = tl.arange(0, BLOCK)", "offs = tl.arange(0, BLOCK)\n    " + axis.format("len(offs.shape)") + " offs"
+    )
+    text = translate(tmp_path, source, branch(False)).text
+    assert "axis: gl.constexpr = len(offs.shape) - 1 if DOUBLE else 0" in text
+    assert text.count("in no translated launch") == 1  # what doubles
+    compiled(tmp_path, text, branch(False))
+
+
 def test_a_loop_that_has_no_trip_in_any_launch_is_refused_by_name(tmp_path):
     def loop(more: int):
         signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}

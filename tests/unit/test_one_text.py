@@ -23,8 +23,11 @@ def program(rng: random.Random, depth: int = 0) -> list[str]:
             lines += [head, *textwrap.indent("\n".join(program(rng, depth + 1)), "    ").split("\n")]
         elif kind < 0.4:
             lines.append(f"{name} += {value}")
-        elif kind < 0.6:
+        elif kind < 0.5:
             lines.append(f"say(call({name}, mask={value}))")
+        elif kind < 0.7:
+            bound = f"call({rng.choice('abcd')}, {value})"
+            lines.append(f"{name} = call({rng.choice('abcd')}, mask={rng.choice('abcd')} {rng.choice('<>')} {bound})")
         else:
             lines.append(f"{name} = call({rng.choice('abcd')}, {value}, mask={rng.choice('abcd')} + {value})")
     return lines
@@ -84,8 +87,27 @@ def variants(*texts: str) -> list[Variant]:
 
 
 def test_arguments_that_differ_are_conditional_expressions():
-    a, b = (f"def k(x, C):\n    y = load(x, mask={mask})\n    store(y)\n" for mask in ("x < 1", "x < 2"))
-    assert one_text(variants(a, b)).text == "def k(x, C):\n    y = load(x, mask=x < 1 if C else x < 2)\n    store(y)\n"
+    a, b = (f"def k(x, C):\n    y = load(x, other={other})\n    store(y)\n" for other in ("x + 1", "2"))
+    assert one_text(variants(a, b)).text == "def k(x, C):\n    y = load(x, other=x + 1 if C else 2)\n    store(y)\n"
+
+
+def test_masks_that_differ_in_a_bound_are_one_with_that():
+    a, b = (f"def k(x, C):\n    y = load(x, mask=(x >= 0) & (x < {n}))\n    store(y)\n" for n in "12")
+    text = "def k(x, C):\n    y = load(x, mask=(x >= 0) & (x < (1 if C else 2)))\n    store(y)\n"
+    assert one_text(variants(a, b)).text == text
+
+
+def test_a_bound_of_several_masks_has_a_name_as_long_as_it_is_the_same():
+    form = "def k(x, n, C):\n    y = load(x, mask=x < {0})\n    z = load(y, mask=y[None] < {0})\n    n = f(y)\n    store(z, mask=z < {0})\n"
+    text = one_text(variants(form.format("where(n, 1)"), form.format("n"))).text
+    assert text.splitlines()[1:] == [
+        "    x_end = where(n, 1) if C else n",
+        "    y = load(x, mask=x < x_end)",
+        "    z = load(y, mask=y[None] < x_end)",
+        "    n = f(y)",
+        "    z_end = where(n, 1) if C else n",
+        "    store(z, mask=z < z_end)",
+    ]
 
 
 def test_what_only_one_launch_does_is_in_a_branch():

@@ -12,7 +12,7 @@ from gluonize.decide.layouts.size_range import Bound, SizeRange
 
 Point = tuple[int, ...]  # a value for each size, in one order
 MOST_POINTS = 27  # all neighbours of three sizes; of more sizes, those in which they move together or alone
-MOST_SAMPLES = 48
+MOST_SAMPLES = 24
 MOST_LANES = 1024  # of a workgroup
 LARGEST_TILE = 65536  # elements along one dimension
 

@@ -25,7 +25,7 @@ from gluonize.numbered import numbered
 from gluonize.write.state.emitted import EmittedKernel
 from gluonize.write.state.unit import Synthesized
 
-SMALLEST, ANYWHERE = 4, 4  # sizes for which translations are compared: those with the smallest tiles, and any
+SMALLEST, ANYWHERE = 2, 2  # sizes for which translations are compared: those with the smallest tiles, and any
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from gluonize.decide.layouts.formulas import Product, fit
@@ -44,9 +44,9 @@ from gluonize.write.state.emitted import EmittedKernel
 
 DEPTH_DIFFERS = "its rings have other depths for other launches"
 NO_FORMULA = "no formula gives its layouts for other sizes"
-NEW_CORNERS, NEW_INSIDE = 4, 2  # what is tried of a range that is doubled, at its ends and anywhere in it
+NEW_CORNERS, NEW_INSIDE = 3, 1  # what is tried of a range that is doubled, at its ends and anywhere in it
 MOST_BOUNDINGS = 4  # how often bounds are found anew for a range that is doubled
-OF_OTHER_TYPES = 8  # what is tried of another element type, anywhere in a range
+OF_OTHER_TYPES = 2  # what is tried of another element type, anywhere in a range
 EXTENSIONS = 3  # how often a range of `EXTENDED` sizes is doubled each way beyond the neighbours; one of fewer as many times in all
 EXTENDED = 4  # tile sizes of a product, and its warps
 
@@ -80,9 +80,12 @@ def general_layouts(
         return "its loops are split between warps"
     search = _Search(given, tiles, tools, sought.elsewhere)
     found = search.near(sought.tried(search.points, search.limits), sought.starts, far=not sought.brief)
-    if isinstance(found, str) or isinstance(
-        found := search.settled([found] if sought.brief else search.extended(*found)), str
-    ):
+    if isinstance(found, str):
+        return found
+    # Several sizes at once mostly break a bound of two of them.
+    together = len(search.names) < EXTENDED
+    found = search.settled([found] if sought.brief else search.extended(*found, together), together)
+    if isinstance(found, str):
         return found
     region = found[0].trimmed()
     search.layouts.forget()
@@ -274,24 +277,34 @@ class _Search:
         deepens = depth is not None and bool(depth.ranges)
         return not deepens or self.trials.staged(number, self.trials.points[number]) is not None
 
-    def extended(self, region: Region, layouts: Layouts) -> list[tuple[Region, Layouts]]:
+    def extended(self, region: Region, layouts: Layouts, together: bool) -> list[tuple[Region, Layouts]]:
         """The region, and ever wider ones: doubled each way while formulas give what is translated for some of the new sizes.
 
-        All sizes grow by turns: one at its far end may have layouts that let no other size grow. Fewer sizes take more turns, for
-        as many translations.
+        All sizes grow by turns, at once if `together` where that is possible: one at its far end may have layouts that let no other size grow. Fewer sizes take more turns, for as many translations.
         """
         out = [(region, layouts)]
         ways = [(i, grow) for i in range(len(region.box)) for grow in (doubled, halved)]
         for _ in range(max(EXTENSIONS, EXTENSIONS * EXTENDED // len(region.box))):
-            for i, grow in list(ways):
-                wider = grow(region.box[i], self.limits[i])
-                found = None if wider is None else self._wider(region, (*region.box[:i], wider, *region.box[i + 1 :]))
+            grown = self._grown(out[-1][0].box, ways) if together else None
+            if grown is not None and (found := self._wider(out[-1][0], grown)) is not None:
+                out.append(found)
+                continue
+            together = False
+            for way in list(ways):
+                grown = self._grown(out[-1][0].box, [way])
+                found = None if grown is None else self._wider(out[-1][0], grown)
                 if found is None:
-                    ways.remove((i, grow))
+                    ways.remove(way)
                 else:
-                    region = found[0]
                     out.append(found)
         return out
+
+    def _grown(self, box: Box, ways: Sequence[tuple[int, Callable]]) -> Box | None:
+        """A box that is greater in some ways, where limits let it; None where they let it in none."""
+        sizes = list(box)
+        for i, grow in ways:
+            sizes[i] = grow(sizes[i], self.limits[i]) or sizes[i]
+        return tuple(sizes) if tuple(sizes) != box else None
 
     def _wider(self, region: Region, box: Box) -> tuple[Region, Layouts] | None:
         """The region with a wider box; None where nothing good is added, or nothing gives the layouts there."""
@@ -315,13 +328,19 @@ class _Search:
         added = [p for p in self._known() if wider.holds(p) and not region.holds(p)]
         return bool(added) and all(map(self.good, added))
 
+    def _bad(self) -> set[Point]:
+        """The points for which some launch has another text."""
+        return {point for (_, point), emitted in self.found.items() if emitted is None}
+
     def _known(self) -> list[Point]:
         """The points that were tried."""
         return list(dict.fromkeys(point for _, point in self.found))
 
-    def settled(self, regions: list[tuple[Region, Layouts]]) -> tuple[Region, Layouts] | str:
+    def settled(self, regions: list[tuple[Region, Layouts]], together: bool) -> tuple[Region, Layouts] | str:
         """The widest of regions, each wider than the last, or one that is smaller still, throughout which translations agree with its
-        formulas too."""
+        formulas too. together: whether sizes have grown at once, so that what grew apart from each other may be wider.
+        """
+        bad = self._bad()
         (region, layouts), left = regions[-1], regions[:-1]
         tried = {region}
         self.layouts.missing = ""
@@ -334,6 +353,8 @@ class _Search:
             other = replace(region, bounds=self._bounds([p for p in self._known() if holds(region.box, p)]))
             if other not in tried and self.layouts.missing == "":
                 tried.add(region := other)
+            elif left and self._bad() > bad:  # others may grow where this one cannot
+                return self.settled(self.extended(*regions[0], together), together)
             elif left:
                 region = left.pop()[0]
             elif (box := smaller(region.box, self.points)) is not None:
@@ -349,6 +370,12 @@ class _Search:
         return all(map(self.good, known)) and all(map(self.good, region.sample(len(known))))
 
 
+def alike(one: Given, other: Given, tiles: Sequence[str]) -> bool:
+    """Whether a launch has the sizes of another one, and asks for no more: it is compared with the text of that when its range is known."""
+    same = [one.spec.constexprs[name] == other.spec.constexprs[name] for name in tiles]
+    return all(same) and one.num_warps == other.num_warps and _asks_no_more(one.emitted, other.emitted, other.spec)
+
+
 def _asks_no_more(other: EmittedKernel, than: EmittedKernel, spec: LaunchSpec) -> bool:
     """Whether no more is checked before a launch of a translation than of another one, that of `spec`, but for arguments that are
     None in that."""
@@ -358,4 +385,4 @@ def _asks_no_more(other: EmittedKernel, than: EmittedKernel, spec: LaunchSpec) -
     return all((o.kind, o.condition, o.arguments) in known for o in asked)
 
 
-__all__ = ["DEPTH_DIFFERS", "GeneralLayouts", "NO_FORMULA", "general_layouts"]
+__all__ = ["DEPTH_DIFFERS", "GeneralLayouts", "NO_FORMULA", "alike", "general_layouts"]

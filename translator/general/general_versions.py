@@ -9,7 +9,7 @@ from functools import partial
 from gluonize.decide.layouts.size_range import SizeRange, in_words
 from gluonize.decide.readback.traced_launch import TracedLaunch
 from gluonize.general.box import Point, Region, some
-from gluonize.general.general_kernels import DEPTH_DIFFERS, NO_FORMULA, GeneralLayouts, general_layouts
+from gluonize.general.general_kernels import DEPTH_DIFFERS, NO_FORMULA, GeneralLayouts, alike, general_layouts
 from gluonize.general.launches.flags import launches_of_other_flags
 from gluonize.general.launches.ring_depth import ring_depth
 from gluonize.general.launches.trials import WARPS, Given, Tools, joinable, with_sizes
@@ -127,9 +127,13 @@ def _of_depth(
         group[0].spec.id: [] if sought.brief else _beside(group, traced[group[0].spec.id], tools) for group in groups
     }
     for group in groups:
-        others = [_given(*other) for other in beside[group[0].spec.id]]
         given = [_given(v, traced[v.spec.id]) for v in group]
-        found = general_layouts(given, tiles, tools, others, sought)
+        others = [_given(*other) for other in beside[group[0].spec.id]]
+        like = [any(alike(one, before, tiles) for before in given[:i]) for i, one in enumerate(given)]
+        first, rest = ([one for one, is_like in zip(given, like) if is_like == wanted] for wanted in (False, True))
+        found = general_layouts(first, tiles, tools, [*rest, *others], sought)
+        if not isinstance(found, str) and any(g.spec.id not in found[1] for g in given):
+            found = general_layouts(given, tiles, tools, others, sought)
         if isinstance(found, str):
             return found
         region = found[0] if region is None else _common(region, found[0])

@@ -275,9 +275,9 @@ def wrapped(text: str, indent: int) -> str:
 
 
 @functools.lru_cache(maxsize=4096)
-def formatted(text: str, indent: int = 0) -> str:
-    """Lines of code, as black has them behind an indentation."""
-    return black.format_str(text, mode=black.Mode(line_length=LINE_LENGTH - indent))
+def formatted(text: str, indent: int = 0, keep_commas: bool = True) -> str:
+    """Lines of code, as black has them behind an indentation. keep_commas: whether what ends with a comma stays in several lines."""
+    return black.format_str(text, mode=black.Mode(line_length=LINE_LENGTH - indent, magic_trailing_comma=keep_commas))
 
 
 def call_in_block(name: str, arguments: Sequence[str]) -> str:

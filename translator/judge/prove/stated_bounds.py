@@ -12,6 +12,7 @@ from gluonize.judge.prove.terms import Monomial, Term, Terms
 
 LIMIT = 1 << 40
 _AT_LEAST = re.compile(r"^([\w., ]+) >= (-?\d+)$")
+_FROM = re.compile(r"^(-?\d+) <= ([\w.\[\]]+)(?= <= )")
 _STORED = re.compile(r"^storage of ([\w., ]+) within 2 GiB$")
 
 
@@ -67,6 +68,9 @@ def contract_of(lines: Sequence[str], constants: Mapping[str, Any]) -> Contract:
             for name in found.group(1).split(","):
                 least[name.strip()] = max(int(found.group(2)), least.get(name.strip(), -LIMIT))
         elif " <= " in line:
+            if found := _FROM.match(line):  # 0 <= K <= 4096
+                least[found.group(2)] = max(int(found.group(1)), least.get(found.group(2), -LIMIT))
+                line = line[found.start(2) :]
             left, _, right = line.rpartition(" <= ")
             limit = value_of(right, {})
             if limit is not None:

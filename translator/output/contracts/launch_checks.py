@@ -84,11 +84,22 @@ class RunTimeContract:
     def asks_grid(self) -> bool:
         return any(condition.bound.asks_grid() for condition, _ in self.conditions)
 
+    @property
+    def signed(self) -> list[str]:
+        """What is not negative, but for numbers of which a condition says it with what they are at most."""
+        said = {c.bound.parts[0] for c, _ in self.conditions if self.from_zero(c)}
+        return [name for name in self.non_negative if name not in said]
+
+    def from_zero(self, condition: Condition) -> str:
+        """`0 <= ` of a condition on one number that is not negative: `0 <= K <= 4096`."""
+        bound = condition.bound
+        return "0 <= " if bound.op == "argument" and bound.parts[0] in self.non_negative else ""
+
     def lines(self) -> list[str]:
         """For people: one line per assumption."""
         out = [f"storage of {', '.join(self.within_2gib)} within 2 GiB"] if self.within_2gib else []
-        out += [f"{', '.join(self.non_negative)} >= 0"] if self.non_negative else []
-        out += [str(condition) for condition, _ in self.conditions]
+        out += [f"{', '.join(self.signed)} >= 0"] if self.signed else []
+        out += [f"{self.from_zero(condition)}{condition}" for condition, _ in self.conditions]
         out += _alignment_lines(self)
         out += [line for some in self.of_some for line in some.lines()]
         out += [f"{', '.join(self.positive)} positive, from 2**-30 to 2**30"] if self.positive else []
@@ -227,9 +238,9 @@ class Asked:
         yield from each(c.within_2gib, lambda names: self.tensors("below_2gib", names))
         yield from each(c.aligned, lambda names: self.tensors("aligned", names))
         yield from each(c.multiples, self.multiples)
-        yield from each(c.non_negative, self.not_negative)
+        yield from each(c.signed, self.not_negative)
         yield from (f"2**-30 <= {name} <= 2**30" for name in c.positive)
-        yield from (f"{bound.bound.text(self.whole)} <= {spelled(bound.most)}" for bound, _ in self.conditions)
+        yield from (f"{c.from_zero(b)}{b.bound.text(self.whole)} <= {spelled(b.most)}" for b, _ in self.conditions)
         for some in c.of_some:
             others = self.unlike(some.row)
             yield from each(some.multiples, lambda names: f"{self.multiples(names)} or {others}")
@@ -309,6 +320,9 @@ class Checks:
         names = f'f"{{name}}=None" for name in names) if names else ", ".join({names}' if by_run else names
         more = f", {grid}=None" if asks_grid else ""
         texts = [self.texts(asked) for asked in self.asked]
+        # What no condition asks for needs no name.
+        asks_options = any(re.search(rf"\b{options}\.", text) for every in texts for text in every)
+        options = options if asks_options or "_" in self._arguments else "_"
         pins = any(self.options and not asked.states_options for asked in self.asked)
         pinned = ["    kernel.run = functools.partial(kernel.run, **options)"] if pins else []
         returned = ["    return kernel"] if self.returns else []

@@ -195,21 +195,19 @@ class _Keeping:
 
     def _with_descriptors(self, function: GluonFunction, layouts: Mapping[str, Any]) -> GluonFunction:
         """The kernel that makes its descriptors, of which it takes the parts, and its layouts."""
-        named, made = Named({*function.bound, *self.names.values()}), []
+        lines, made = [], []
         for name, layout in layouts.items():
             if not is_shared(layout):  # such a one is written where it is used, for the blocks there
                 text = products_layout(layout, self.target) if is_products(layout) else layout_text(layout)
-                named.lines.append(f"{given_name(name)}: gl.constexpr = {text}")
-        for name, kind in self.spec.signature.items():
-            found = descriptor_type(kind)
-            if found is None:
-                continue
-            block = [*found.block]
-            layout = named.of(name, block, _BITS.get(found.dtype) or _bits(found.dtype))
-            parts = f"{name}[0], {name}[1], {name}[2], block_shape={block}, layout={layout}"
+                lines.append(f"{given_name(name)}: gl.constexpr = {text}")
+        every = {name: found for name, kind in self.spec.signature.items() if (found := descriptor_type(kind))}
+        blocks = {name: ([*found.block], _BITS.get(found.dtype) or _bits(found.dtype)) for name, found in every.items()}
+        named = Named({*function.bound, *self.names.values()}, blocks)
+        for name, (block, _) in blocks.items():
+            parts = f"{name}[0], {name}[1], {name}[2], block_shape={block}, layout={named.of(name)}"
             made.append(f"{name} = tdm.make_tensor_descriptor({parts})")
             self.record.descriptor_tuples.add(name)
-        lines = [*named.lines, *made]
+        lines += [*named.lines, *made]
         added = [*statements("\n".join(lines))] if lines else []
         return function.with_statements(added, function.statements[len(function.docstring) :])
 

@@ -9,7 +9,7 @@ Blocked and sliced layouts stay: both have 32 lanes in a warp.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gluonize.decide.layouts.constructors import constructor
@@ -109,18 +109,28 @@ def padded(shape: Sequence[int], element_bits: int) -> str:
 
 
 class Named:
-    """Layouts that the kernel's descriptors have, each with a name that nothing else has."""
+    """Layouts that the kernel's descriptors have, each with a name that nothing else has.
 
-    def __init__(self, taken: set[str]):
+    blocks: the shape of each descriptor's blocks, and the bits of an element. Descriptors with equal layouts share one.
+    """
+
+    def __init__(self, taken: set[str], blocks: Mapping[str, tuple[Sequence[int], int]]):
         self.lines: list[str] = []
-        self._taken = taken
+        self._names: dict[str, str] = {}  # by descriptor
+        layouts = {descriptor: in_lds(*block) for descriptor, block in blocks.items()}
+        groups: dict[str, list[str]] = {}
+        for descriptor, layout in layouts.items():
+            groups.setdefault(layout.spelled(), []).append(descriptor)
+        for spelled, descriptors in groups.items():
+            whose = "tile" if 1 < len(descriptors) == len(blocks) else "_".join(descriptors)
+            name = numbered(f"{whose}_shared", taken.__contains__)
+            taken.add(name)
+            self._names |= dict.fromkeys(descriptors, name)
+            layout = layouts[descriptors[0]]
+            if isinstance(layout, Padded):
+                self.lines.append(f"# {layout.described()}")
+            self.lines.append(f"{name}: gl.constexpr = {spelled}")
 
-    def of(self, descriptor: str, shape: Sequence[int], element_bits: int) -> str:
+    def of(self, descriptor: str) -> str:
         """The name of the layout of a descriptor's blocks."""
-        name = numbered(f"{descriptor}_shared", self._taken.__contains__)
-        self._taken.add(name)
-        layout = in_lds(shape, element_bits)
-        if isinstance(layout, Padded):
-            self.lines.append(f"# {layout.described()}")
-        self.lines.append(f"{name}: gl.constexpr = {layout.spelled()}")
-        return name
+        return self._names[descriptor]

@@ -24,6 +24,7 @@ from gluonize.gluon.function import (
     code,
     expression,
     first_after_gap,
+    formatted,
     gives_layout,
     is_blank,
     statements,
@@ -135,6 +136,8 @@ class _Merging:
     served: list[tuple[Configuration, ...]]
     functions: list[GluonFunction]
     _conditions: dict[tuple[frozenset[int], frozenset[int]], _Test] = field(default_factory=dict)
+    # Conditional bounds of comparisons, by the id of what stands there, with it: what is compared, and the bound.
+    _ends: dict[int, tuple[cst.IfExp, str, cst.IfExp]] = field(default_factory=dict)
 
     # Conditions ------------------------------------------------------------------------------------------------------
 
@@ -154,7 +157,6 @@ class _Merging:
         """(definitions of conditions, `block` with their names): of long ones that are asked several times, and of those on what a
         function assigns."""
         assigned = set().union(*(stores(f.node.body) for f in self.functions))
-        taken = set().union(*(f.variables.keys() | f.bound for f in self.functions))
         asked = Counter(id(n.test) for s in block for n in walk(s) if isinstance(n, (cst.If, cst.IfExp)))
         named: dict[int, cst.Name] = {}
         head: list[Statement] = []
@@ -163,8 +165,8 @@ class _Merging:
             if id(node) in named or not asked[id(node)]:
                 continue
             if names(node) & assigned or len(test.text) > _LONG and asked[id(node)] > 1:
-                name = numbered(test.tag, taken.__contains__)
-                taken.add(name)
+                name = numbered(test.tag, self._taken.__contains__)
+                self._taken.add(name)
                 head += statements(wrapped(f"{name}: gl.constexpr = {test.text}\n", self.functions[0].indent))
                 named[id(node)] = cst.Name(name)
         return head, [mapped(s, lambda n: named.get(id(n))) for s in block] if named else list(block)
@@ -228,7 +230,32 @@ class _Merging:
             out += self._chosen(run, active) if run else []
             run = []
             out.append(one)
-        return out + (self._chosen(run, active) if run else [])
+        return self._with_ends(out + (self._chosen(run, active) if run else []))
+
+    def _with_ends(self, block: Sequence[Statement]) -> list[Statement]:
+        """A block in which conditional bounds have names, as far as what they are made of stays the same: `cols_end` of `cols < cols_end`."""
+        out: list[Statement] = []
+        known: dict[str, str] = {}  # names by what they are
+        for s in block:
+            ends = [self._ends[id(n)] for n in walk(s) if id(n) in self._ends] if _is_simple(s) else []
+            named: dict[int, cst.Name] = {}
+            for place, compared, node in ends:
+                text = code(node)
+                if text not in known:
+                    known[text] = numbered(f"{compared}_end", self._taken.__contains__)
+                    self._taken.add(known[text])
+                    target = cst.Assign([cst.AssignTarget(cst.Name(known[text]))], node)
+                    out.append(cst.SimpleStatementLine([target], s.leading_lines))
+                    s = s.with_changes(leading_lines=[])
+                named[id(place)] = cst.Name(known[text])
+            out.append(_in_fewer_lines(mapped(s, lambda n, named=named: named.get(id(n)))) if named else s)
+            made = stores(s)
+            known = {text: name for text, name in known.items() if not made & names(expression(text))}
+        return out
+
+    @functools.cached_property
+    def _taken(self) -> set[str]:
+        return set().union(*(f.variables.keys() | f.bound for f in self.functions))
 
     def _shared(self, column: _Column, active: frozenset[int]) -> Statement | None:
         """The one statement that all variants have in a place; None where they differ."""
@@ -293,7 +320,12 @@ class _Merging:
         changed = {}
         for a, b in _parts(s, t):
             then, otherwise = (a, b) if first_if_true else (b, a)
-            changed[a] = cst.IfExp(test.node, then, otherwise)
+            changed[a] = chosen = cst.IfExp(test.node, then, otherwise)
+            if (compared := _compared_with(s, a)) is not None:
+                changed[a] = chosen.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+                if compared and any(isinstance(n, cst.Call) for arm in (a, b) for n in walk(arm)):
+                    bound = chosen.with_changes(body=_in_a_line(then), orelse=_in_a_line(otherwise))
+                    self._ends[id(changed[a])] = changed[a], compared, bound
         if not changed or any(len(code(arm)) > LINE_LENGTH - 40 for arm in changed.values()):
             return None
         made = mapped(s, changed.get)
@@ -439,7 +471,48 @@ def _differing(a: cst.BaseExpression, b: cst.BaseExpression) -> list[tuple[cst.B
             for x, y in zip(a.args, b.args)
         ):
             return [pair for x, y in zip(a.args, b.args) for pair in _differing(x.value, y.value)]
+    sides = [_compared(x) for x in (a, b)]
+    if None not in sides and sides[0][1] == sides[1][1]:
+        (left, _, right), (other_left, _, other_right) = sides
+        return [*_differing(left, other_left), *_differing(right, other_right)]
     return [(a, b)]
+
+
+def _compared(node: cst.BaseExpression) -> tuple[cst.BaseExpression, str, cst.BaseExpression] | None:
+    """The sides of a comparison, or of masks that are joined, with what stands between them; None of anything else."""
+    if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
+        return node.left, type(node.comparisons[0].operator).__name__, node.comparisons[0].comparator
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.BitAnd, cst.BitOr)):
+        return node.left, type(node.operator).__name__, node.right
+    return None
+
+
+def _compared_with(s: Statement, part: cst.BaseExpression) -> str | None:
+    """What a part of a statement is a bound of, by the first name in that: "" of any other side of a comparison or of joined masks; None
+    where it is no side of one."""
+    for n in walk(s):
+        sides = _compared(n) if isinstance(n, (cst.Comparison, cst.BinaryOperation)) else None
+        if sides is not None and (sides[0] is part or sides[2] is part):
+            named = (x.value for x in walk(sides[0]) if isinstance(x, cst.Name))
+            return next(named, "") if sides[2] is part and sides[1] in ("LessThan", "LessThanEqual") else ""
+    return None
+
+
+def _in_a_line(node: cst.BaseExpression) -> cst.BaseExpression:
+    """An expression as it stands where no parentheses let it go on in the next line."""
+    return expression(" ".join(code(node).split())) if "\n" in code(node) else node
+
+
+def _in_fewer_lines(s: Statement) -> Statement:
+    """A statement of several lines, which has become shorter, as it would have been written."""
+    text = code(s.with_changes(leading_lines=()))
+    if "\n" not in text.strip():
+        return s
+    return statements(formatted(text, keep_commas=False))[0].with_changes(leading_lines=s.leading_lines)
+
+
+def _is_simple(s: Statement) -> bool:
+    return isinstance(s, cst.SimpleStatementLine)
 
 
 def _gap(s: Statement) -> list[cst.EmptyLine]:

@@ -6,7 +6,7 @@ import ast
 import functools
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 from gluonize.facts import callees
@@ -69,6 +69,31 @@ _OPERATORS = {
 }
 
 _LANGUAGE_MODULES = ("triton.language", "triton.language.core", "triton.language.math", "triton.language.standard")
+
+
+def _is_of_shapes(node: ast.AST, local: Container[str], outer: Container[str]) -> bool:
+    """Whether an expression is arithmetic on numbers, local names and shapes, such as `len(x.shape) - 1`: Gluon has the same.
+
+    outer: the names of the function's module.
+    """
+    if isinstance(node, ast.Name):
+        return node.id in local
+    parts: list[ast.AST] = []
+    if isinstance(node, ast.Call):
+        if not (isinstance(node.func, ast.Name) and node.func.id == "len") or node.keywords:
+            return False
+        if "len" in local or "len" in outer:
+            return False
+        parts = node.args
+    elif isinstance(node, ast.Attribute):
+        if node.attr != "shape":
+            return False
+        parts = [node.value]
+    elif isinstance(node, (*ELEMENTWISE_NODES, ast.Subscript)):
+        parts = [n for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr)]
+    elif not isinstance(node, ast.Constant):
+        return False
+    return all(_is_of_shapes(part, local, outer) for part in parts)
 
 
 class Expressions:
@@ -175,6 +200,9 @@ class Expressions:
         fetched = any(n in self.layouts.of_loops.staged or n in self.layouts.of_loops.held for n in ast.walk(node))
         if not fetched and not any(isinstance(n, ast.Call) for n in ast.walk(child)):
             return None
+        if not fetched and _is_of_shapes(child, self.layouts.locals, self.facts.frame.fn.__globals__):
+            names = [n for n in ast.walk(child) if isinstance(n, ast.Name) and n.id in self.layouts.locals]
+            return self.splice(child, {n: self.emit(n) for n in sorted(names, key=self.facts.source.span)})
         test = self.facts.source.of(node.test)
         condition = test if child is node.body else contracts.negated(test)
         return Written(contracts.untranslated(self.facts.frame.fn, condition), ast.Call)
