@@ -434,6 +434,7 @@ def test_batch_mode_leaves_files_alone_too(project, capsys):
     assert run([*words, "--force"]) == 0 and run(words) == 0
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     "words",
     [
