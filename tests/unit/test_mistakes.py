@@ -153,6 +153,7 @@ MISTAKES = [
     ("translate add.py -t gfx950 --set BLOK_SIZE=256", "has this argument", "did you mean BLOCK_SIZE?"),
     ("translate add.py -t gfx950 --set ad_kernel.x_ptr=*fp16", "there is no kernel ad_kernel", "did you mean add_kernel?"),
     ("translate add.py -t gfx950 --set zzz=1", "has this argument", "there are x_ptr, out_ptr, n_elements, BLOCK_SIZE"),
+    ("explain add.py -t gfx950 --line 500", "--line 500: add.py has", "add.py has 19 lines"),
     ("translate add.py -t gfx950 --set x_ptr=*float16x", "unknown type '*float16x'", "--set 'x_ptr=*fp16'"),
     ("translate add.py -t gfx950 --set x_ptr=*hlf", "unknown type '*hlf'", "--set 'x_ptr=*fp16'"),
     ("translate add.py -t gfx950 --set BLOCK_SIZE", "expected NAME=VALUE", "for example --set BLOCK_SIZE=1024"),
@@ -256,6 +257,12 @@ def test_what_the_parser_misses_is_told_with_its_help(folder, capfd, typed, what
     assert run(typed.split()) == 2
     said = capfd.readouterr().err
     assert what in said and suggestion in said, said
+
+
+def test_a_value_with_which_there_is_no_launch_is_named(folder, capsys):
+    assert run(["translate", "add.py", "-t", "gfx950", "-k", "add_kernel", "--set", "BLOCK_SIZE=wide"]) == 2
+    said = " ".join(capsys.readouterr().out.split())
+    assert "there is a launch without --set BLOCK_SIZE=wide: give another value" in said, said
 
 
 @pytest.mark.parametrize("config, what, suggestion", CONFIGURED.values(), ids=CONFIGURED)
