@@ -105,6 +105,7 @@ def asked(text: str) -> set[str]:
     return {name for line in lines for name in line.split(", ")}
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("name", WAYS)
 def test_what_copies_rest_on(name: str, tmp_path: Path):
     text = translate(tmp_path, written(name), product_launch(), target="gfx950").text
@@ -184,6 +185,7 @@ STARTS = {
 }
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("target", ["gfx950", "gfx1250"])
 @pytest.mark.parametrize("start", STARTS)
 def test_where_tensors_of_descriptors_start(start: str, target: str, tmp_path: Path):

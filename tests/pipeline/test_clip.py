@@ -57,6 +57,7 @@ def status(source: Path, text: str, target: str, blocks: int, size: int) -> str:
     return validate_launch(str(source), str(file), launch(source, blocks, size), target)["status"]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("target", ["gfx950", "gfx942"])
 def test_tiles_past_the_end_are_masked_by_the_bound(tmp_path: Path, target: str):
     source, text = translated(tmp_path, target)
@@ -95,6 +96,7 @@ def test_other_masks_keep_the_end_of_the_loop_beside_them(tmp_path: Path, before
     assert "(i_ahead < blocks)" in text and "gl.where(i_ahead" not in text
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("target", ["gfx950", "gfx942", "gfx1201"])
 def test_bounds_of_32_bits_become_the_least_number(tmp_path: Path, target: str):
     """Their difference to the start of a tile may overflow."""

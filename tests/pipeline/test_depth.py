@@ -13,6 +13,7 @@ from test_family import LOOP, loop  # noqa: E402
 from translation_of import compiled, translate  # noqa: E402
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     "target, spec, buffers",
     [

@@ -71,6 +71,7 @@ def status(source: Path, text: str, target: str, tiles: int) -> tuple[str, set[s
     return answer["status"], {h["kind"] for h in answer["hazards"]}
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.compile
 @pytest.mark.parametrize(
     "target, shift, how",
@@ -98,6 +99,7 @@ PLANTED = {
 }  # fmt: skip
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.compile
 @pytest.mark.parametrize("name", PLANTED)
 def test_planted_mistakes_are_found(name, tmp_path):

@@ -95,6 +95,7 @@ def spec(stage: int):
     return replace(made, grid=(LENGTH // ROWS, heads))
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.compile
 @pytest.mark.parametrize("target, stage", [("gfx950", 3), ("gfx942", 3), ("gfx1250", 1)])
 def test_tiles_of_descriptors_that_a_helper_is_given_run_ahead(target, stage, tmp_path):
@@ -103,6 +104,7 @@ def test_tiles_of_descriptors_that_a_helper_is_given_run_ahead(target, stage, tm
     assert _status(tmp_path, result.text, target, stage) == ("validated", set())
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.compile
 @pytest.mark.parametrize("target", ["gfx950", "gfx1250"])
 def test_descriptors_of_the_host_that_a_helper_tells_from_pointers(target, tmp_path):
@@ -127,6 +129,7 @@ def test_descriptors_of_the_host_that_a_helper_tells_from_pointers(target, tmp_p
     assert answer["status"] == "validated", answer["reason"]
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.compile
 @pytest.mark.parametrize(
     "old, new, kind",

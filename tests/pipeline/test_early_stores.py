@@ -101,6 +101,7 @@ WRITTEN = [
 ]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.compile
 @pytest.mark.parametrize("choices, stages", WRITTEN, ids=[x.name for x, _ in WRITTEN])
 def test_one_slot_is_enough_for_two_groups_of_warps(choices, stages: int, tmp_path: Path):
@@ -147,6 +148,7 @@ PLANTED = {
 }  # fmt: skip
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.compile
 @pytest.mark.parametrize("what", PLANTED)
 def test_planted_mistakes_are_found(what: str, tmp_path: Path):

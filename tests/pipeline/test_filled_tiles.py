@@ -29,6 +29,7 @@ VALUES = {"a_ptr": tensor(32, 96), "b_ptr": tensor(96, 32), "c_ptr": tensor(32, 
 ATTRS = {"a_ptr": "DS", "b_ptr": "DS", "c_ptr": "DS", "K": "D"}
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("other, target", in_turn(["1.5", "fill", "k", "each"], ["gfx950", "gfx1250"]))
 def test_copies_fill(other: str, target: str, tmp_path: Path):
     spec = launch("product", SIGNATURE, {"B": 32}, attrs=ATTRS, stages=3, values=VALUES)

@@ -100,6 +100,7 @@ PLANTED = {
 }  # fmt: skip
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.compile
 @pytest.mark.parametrize("name", PLANTED)
 def test_planted_mistakes_are_found(name: str, tmp_path: Path):

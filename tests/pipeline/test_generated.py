@@ -68,6 +68,7 @@ def run(text: str, target: str, buffers: int, folder: Path) -> dict[int, str]:
     return out
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.compile
 @pytest.mark.parametrize("target, buffers", CONFIGURATIONS)
 def test_all_trip_counts_are_right(target: str, buffers: int, tmp_path: Path):
@@ -107,6 +108,7 @@ def run_written_out(
     return result.status
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.compile
 @pytest.mark.parametrize("target, tiles, buffers", [
     ("gfx950", 2, 2), ("gfx950", 2, 3), ("gfx942", 2, 1), ("gfx942", 2, 2), ("gfx1250", 2, 2), ("gfx1250", 2, 3),
@@ -126,6 +128,7 @@ def test_loops_to_a_variable_that_was_given_a_constant_are_written_out(target: s
     assert run_written_out(target, 2, 2, tmp_path, kernel=kernel) == "validated"
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.compile
 @pytest.mark.parametrize("target, buffers, before, after", [
     ("gfx950", 3, "wait_group(min(NUM_BUFFERS - 2, ", "wait_group(max(NUM_BUFFERS - 2, "),
@@ -178,6 +181,7 @@ PLANTED += [("wrapped", 2, what, *WRAPPED[what]) for what in WRAPPED]
 PLANTED += [("gfx942", 2, what, *REGISTERS[what]) for what in REGISTERS]
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.compile
 @pytest.mark.parametrize("target, buffers, what, before, after", PLANTED)
 def test_planted_mistakes_are_found(target, buffers, what, before, after, tmp_path: Path):

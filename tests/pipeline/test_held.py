@@ -172,6 +172,7 @@ def test_a_slot_that_is_read_until_the_end_is_one_of_a_ring(tmp_path: Path, monk
     assert statuses(file, text, "gfx1250") == ["validated"] * 5
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.compile
 @pytest.mark.parametrize("mistake", ["before the last read", "the same tile", "no wait", "the tile after the next"])
 def test_mistakes_in_filling_it_again_are_found(mistake: str, tmp_path: Path):
@@ -187,6 +188,7 @@ def test_mistakes_in_filling_it_again_are_found(mistake: str, tmp_path: Path):
     assert "mismatch" in found or "hazard" in found
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.compile
 @pytest.mark.parametrize("source, target, buffers", [
     (BESIDE_A_RING, "gfx950", 2), (BESIDE_A_RING, "gfx950", 3), (VECTOR, "gfx942", 1), (VECTOR, "gfx942", 2),
@@ -198,6 +200,7 @@ def test_tiles_beside_a_ring_wait_in_order(source: str, target: str, buffers: in
     assert statuses(file, text, target, buffers) == ["validated"] * 5
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.compile
 @pytest.mark.parametrize(
     "target, before, after",
@@ -215,6 +218,7 @@ def test_a_vector_waits_in_each_layout(target: str, before: str, after: str, tmp
     )
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.compile
 @pytest.mark.parametrize(
     "value, waiting", [("as-fits", {"y_next"}), ("ahead", {"y_next", "b_next"}), ("own-iteration", set())]
@@ -237,6 +241,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.compile
 @pytest.mark.parametrize("source, before, after", PLANTED.values(), ids=PLANTED)
 def test_planted_mistakes_are_found(source: str, before: str, after: str, tmp_path: Path):

@@ -30,6 +30,7 @@ B, ROWS = 32, 160
 SIGNATURE = {"x_ptr": "*fp16", "y_ptr": "*fp16", "z_ptr": "*fp32", "first": "i32", "n": "i32"}
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("target", ["gfx1250", "gfx950", "gfx942"])
 def test_it_is_pipelined(target: str, tmp_path: Path):
     given = tensor(ROWS, B)

@@ -48,6 +48,7 @@ def rings(text: str) -> dict[str, str]:
     return dict(re.findall(r"^ *(\w+)_smem = gl\.allocate_shared_memory\([^,]*, \[(\w+)", text, re.M))
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.compile
 @pytest.mark.parametrize(
     "source, lds, slots, padded",
@@ -109,6 +110,7 @@ REFILL = "        # Every warp has read this tile: the next one takes its place.
 EARLY = "        w_early = w_smem.index(0).permute([1, 0]).load("
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.compile
 @pytest.mark.parametrize("mistake", ["read late", "no wait for copies", "no wait", "the same tile"])
 def test_mistakes_are_found_where_all_tiles_have_one_slot(mistake: str, tmp_path: Path, monkeypatch):

@@ -23,6 +23,7 @@ def order(text: str) -> list[str]:
     return [line.split()[0] for line in lines if "buffer_load(" in line or ".load(" in line]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.compile
 @pytest.mark.parametrize("choices", [EARLY, EARLY.replacing(depth="2")], ids=["1-buffer", "2-buffers"])
 def test_loads_stand_before_reads(choices: Choices, tmp_path: Path):

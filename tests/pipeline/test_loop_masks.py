@@ -78,6 +78,7 @@ def test_whole_blocks_have_a_loop_without_a_mask(target: str, tmp_path: Path):
     assert "gl.where(" not in first.split("for s in range(0, s_whole, N):")[1] and "qk = gl.where(" in second
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.compile
 @pytest.mark.parametrize("choices", slow_but([PEELED, BRANCH]), ids=["two loops", "a branch"])
 @pytest.mark.parametrize(
@@ -114,6 +115,7 @@ def test_a_number_that_is_another_one_by_then_is_not_compared(tmp_path: Path):
         assert "crosses" not in text and "s_whole" not in text
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.compile
 @pytest.mark.parametrize(
     "statement, whole",
@@ -139,6 +141,7 @@ def test_a_number_of_another_type_stays_selected(tmp_path: Path):
     assert "s_whole" not in translate(tmp_path, source, spec_of(), chosen=(("attend", PEELED),)).text
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     "change",
     [

@@ -30,6 +30,7 @@ def spec(m: int, n: int, k: int, warps: int, stages: int = 2):
     return replace(made, values=values)
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize(
     "target, tile, warps, depth, slices, alternating",
     [
@@ -108,6 +109,7 @@ def _status(folder: Path, text: str, target: str, tile: tuple[int, int, int]) ->
 ATTENTION = Path(__file__).parents[2] / "fixtures/flash_attention"
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     "target, head, tile, warps, fenced",
     [

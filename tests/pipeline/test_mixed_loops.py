@@ -51,6 +51,7 @@ def status(folder: Path, tiles: int, stages: int) -> str:
     return validate_launch(*files, spec_of(tiles, stages), "gfx950")["status"]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("stages", [2, 3])
 def test_any_number_of_tiles(stages: int, tmp_path: Path):
     text = written(tmp_path, stages)
@@ -66,6 +67,7 @@ MISTAKES = [
 ]
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("right, wrong, stages", MISTAKES)
 def test_a_planted_mistake_is_found(right: str, wrong: str, stages: int, tmp_path: Path):
     text = written(tmp_path, stages)

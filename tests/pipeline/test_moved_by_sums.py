@@ -45,6 +45,7 @@ PIPELINED = """
 BODIES = {"shifted": (SHIFTED, "fp32"), "plain loop": (PLAIN_LOOP, "fp32"), "pipelined": (PIPELINED, "fp16")}
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("case", BODIES)
 @pytest.mark.parametrize("target", ["gfx950", "gfx1250", "gfx1201"])
 def test_what_is_added_stays_whole(case: str, target: str, tmp_path: Path):

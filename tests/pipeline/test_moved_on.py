@@ -143,6 +143,7 @@ def spec_of(stages: int, blocks: int = 4):
     return launch("product", SIGNATURE, {"B": B}, stages=stages, values=values)
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("case, target", slow_but_crossed(BODIES, ["gfx950", "gfx942", "gfx1250"], 3))
 def test_values_moved_ahead_are_right_when_the_loop_is_over(case: str, target: str, tmp_path: Path):
     text = validated(tmp_path, dedent(HEAD + BODIES[case].rstrip() + TAIL), spec_of(3), target)

@@ -43,6 +43,7 @@ def spec_of(blocks: int, stages: int = 2):
     return launch("product", SIGNATURE, {"B": B}, values=values | numbers, stages=stages)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("target", ["gfx950", "gfx942", "gfx1201", "gfx1250"])
 def test_each_side_moves_its_own(target: str, tmp_path: Path):
     text = validated(tmp_path, SOURCE, spec_of(5, stages=3), target)

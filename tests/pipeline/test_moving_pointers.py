@@ -86,6 +86,7 @@ def spec_of(blocks: int, stages: int = 3):
     return launch("product", SIGNATURE, constexprs, values=values | numbers, stages=stages)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     "case, target", list(zip(BODIES, ["gfx1250", "gfx942", "gfx1201", "gfx942", "gfx1201", "gfx1250"]))
 )
@@ -94,6 +95,7 @@ def test_each_side_moves_its_own(case: str, target: str, tmp_path: Path):
     assert "NUM_BUFFERS" in text, text
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("case", slow_but_every(BODIES, 2))
 def test_any_number_of_tiles(case: str, tmp_path: Path):
     text = validated(tmp_path, source_of(case), spec_of(5), "gfx950")
@@ -115,6 +117,7 @@ WRONG = {  # what the loads are given, and what they are given instead: where a 
 }
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("case", WRONG)
 def test_a_tile_of_the_wrong_side_is_found(case: str, tmp_path: Path):
     text = validated(tmp_path, source_of(case), spec_of(4), "gfx950")

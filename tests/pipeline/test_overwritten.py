@@ -115,11 +115,13 @@ def translated(case: str, folder: Path, target: str) -> str:
     return validated(folder, source, launch("walk", SIGNATURE, {"B": B}, stages=3, values=VALUES), target)
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("case, target", slow_but_crossed(WRITTEN, ["gfx950", "gfx1250"], 2))
 def test_what_is_written_is_not_loaded_ahead(case: str, target: str, tmp_path: Path):
     assert "NUM_BUFFERS" not in translated(case, tmp_path, target)
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("target", ["gfx950", "gfx1250"])
 @pytest.mark.parametrize("case", APART)
 def test_what_lies_elsewhere_runs_ahead(case: str, target: str, tmp_path: Path):

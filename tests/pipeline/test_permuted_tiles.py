@@ -37,6 +37,7 @@ def translated(folder: Path, target: str, n: int = 80):
     return validated(folder, SOURCE, spec, target), spec
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("n", [0, 16, 80])
 def test_it_is_read_in_both_ways_before_the_body_s_own_operands(n: int, tmp_path: Path):
     text, spec = translated(tmp_path, "gfx942", n)

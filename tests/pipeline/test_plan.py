@@ -137,6 +137,7 @@ def test_a_loop_of_few_tiles_is_written_out(tiles: int, target: str, written_out
     assert all(load.covered == (written_out is not None) for load in plan.loads)  # then every fetched tile exists
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("bounds, span, trips", [
     ("M * BLOCK, (M + 1) * BLOCK, BLOCK // 2", "BLOCK", 2),
     ("M * BLOCK, M * BLOCK + 2 * BLOCK, BLOCK", "2 * BLOCK", 2),
@@ -394,6 +395,7 @@ NOT_TILES = {
 }
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("reason", NOT_TILES)
 def test_what_is_no_tile_says_why(reason: str, tmp_path: Path):
     (plan,) = plans(NOT_TILES[reason], tmp_path, "gfx1250")

@@ -57,6 +57,7 @@ def statuses(folder: Path, more: int = 1, warps: int = 4) -> list[str]:
     return [validate_launch(*files, spec_of(n, more, warps), "gfx950")["status"] for n in range(MOST)]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("depth", ["2", "3"])
 def test_no_copy_in_the_loop_asks_whether_its_tile_exists(depth: str, tmp_path: Path):
     text = written(tmp_path, REPEATED.replacing(depth=depth))
@@ -98,6 +99,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("what", MISTAKES)
 def test_planted_mistakes_are_found(what: str, tmp_path: Path):
     text, (right, wrong) = written(tmp_path, REPEATED.replacing(depth="3"), ONCE, more=0), MISTAKES[what]

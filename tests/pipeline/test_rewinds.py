@@ -121,6 +121,7 @@ def spec_of(n: int, K: int, mode: int = 2):
     return launch("product", SIGNATURE, {"B": B}, values=values | {"n": n, "K": K, "mode": mode}, stages=3)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("case, target", slow_but_crossed(BODIES, ["gfx950", "gfx942", "gfx1201", "gfx1250"], 4))
 def test_the_next_move_starts_from_the_last_tile(case: str, target: str, tmp_path: Path):
     """Whatever the launch that was translated for shows: one run of the loop, and a branch that is not taken."""

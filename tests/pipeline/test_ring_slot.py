@@ -44,6 +44,7 @@ TAKEN = {
 }
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.compile
 @pytest.mark.parametrize("case", TAKEN)
 def test_names_of_the_source_stay_its_own(case: str, tmp_path: Path):

@@ -68,6 +68,7 @@ def status(folder: Path, tiles: int) -> str:
     return validate_launch(*files, spec_of(tiles=tiles), "gfx950")["status"]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     "slices, parts",
     [
@@ -115,6 +116,7 @@ MISTAKES = [
 ]
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("right, wrong", MISTAKES)
 def test_planted_mistakes_are_found(right: str, wrong: str, tmp_path: Path):
     text = written(tmp_path, STAGED)
@@ -156,6 +158,7 @@ def test_by_default_smaller_tiles_stay_together(tmp_path: Path):
     assert "warp_pipeline_stage" not in written(tmp_path, Choices())
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("slices, early, other", [("2x1", ("b", "sb"), ("a", "sa")), ("1x2", ("a", "sa"), ("b", "sb"))])
 def test_scales_are_copied_again_with_their_operand(slices: str, early: tuple, other: tuple, tmp_path: Path):
     text = written(tmp_path, REFILLED.replacing(accumulator_slices=slices), wide_spec())
@@ -171,6 +174,7 @@ EARLY_MISTAKES = {
 }  # fmt: skip
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("what", EARLY_MISTAKES)
 def test_planted_mistakes_in_early_copies_of_scales_are_found(what: str, tmp_path: Path):
     text, (right, wrong) = written(tmp_path, REFILLED, wide_spec()), EARLY_MISTAKES[what]
@@ -222,6 +226,7 @@ ORDER_MISTAKES = {
 }
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("what", ORDER_MISTAKES)
 def test_planted_mistakes_in_the_order_of_groups_are_found(what: str, tmp_path: Path):
     text, (right, wrong) = written(tmp_path, WORDS, wide_spec()), ORDER_MISTAKES[what]

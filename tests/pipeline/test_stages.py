@@ -277,6 +277,7 @@ CHOSEN = [
 ]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.compile
 @pytest.mark.parametrize("target, choices", slow_but_every(CHOSEN, 3), ids=[f"{t} {x.name}" for t, x in CHOSEN])
 def test_all_trip_counts_are_right(target: str, choices: Choices, tmp_path: Path):
@@ -337,6 +338,7 @@ READ_AHEAD = {
 }
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.compile
 @pytest.mark.parametrize("what", READ_AHEAD)
 def test_planted_mistakes_in_reads_ahead_are_found(what: str, tmp_path: Path):
@@ -547,6 +549,7 @@ ATTENTION_PLANTED = {
 }
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.compile
 @pytest.mark.parametrize("what", ATTENTION_PLANTED)
 def test_planted_mistakes_in_attention_are_found(what: str, tmp_path: Path):
@@ -723,6 +726,7 @@ SHORT_STAGES = [
 ]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.compile
 @pytest.mark.parametrize(
     "target, choices, stages", slow_but_every(SHORT_STAGES, 3), ids=[f"{t} {x.name}" for t, x, _ in SHORT_STAGES]
@@ -769,6 +773,7 @@ AFTER_READ = {
 }
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.compile
 @pytest.mark.parametrize("what", AFTER_READ)
 def test_planted_mistakes_in_early_copies_are_found(what: str, tmp_path: Path):
@@ -786,6 +791,7 @@ def test_a_copy_where_one_group_still_reads_is_found(tmp_path: Path):
     assert "validated" not in wide_statuses(planted, "gfx950", tmp_path, (144,))
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.compile
 @pytest.mark.parametrize("what", IN_SLICES)
 def test_planted_mistakes_in_slices_are_found(what: str, tmp_path: Path):

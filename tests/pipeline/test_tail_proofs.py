@@ -203,6 +203,7 @@ def small(monkeypatch):
     return narrowed
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("bits", [5, 6])
 @pytest.mark.parametrize("case", CASES)
 def test_masks_that_are_said_to_end_do(case: str, bits: int, small, tmp_path: Path):
@@ -213,6 +214,7 @@ def test_masks_that_are_said_to_end_do(case: str, bits: int, small, tmp_path: Pa
         assert unsound_end(loop, machine, proof.assumed, every_value(bits)) == ""
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("case, bits", slow_but_crossed(CASES, [5, 6], 2))
 def test_masks_that_are_said_to_shrink_do(case: str, bits: int, small, tmp_path: Path):
     machine, loop = small(bits), loop_of(case, tmp_path)

@@ -66,6 +66,7 @@ def chosen(
     return validated(folder, text, spec or spec_of(), target, chosen=(("scores", choices),))
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("target", ["gfx942", "gfx950", "gfx1250", "gfx1201"])
 def test_the_greatest_product_is_scaled(target: str, tmp_path: Path):
     written = chosen(tmp_path, text_of(), target=target)
@@ -78,6 +79,7 @@ def test_without_the_choice_nothing_is_assumed(tmp_path: Path):
     assert "unscaled" not in written and "positive" not in written
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     "changes, line",
     [
@@ -93,6 +95,7 @@ def test_what_may_stand_around_it(changes, line: str, tmp_path: Path):
     assert line in chosen(tmp_path, text_of(*changes))
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     "changes",
     [
@@ -121,6 +124,7 @@ def test_a_launch_with_another_scale_keeps_the_order(scale: float, tmp_path: Pat
     assert "unscaled" not in chosen(tmp_path, text_of(), spec=spec_of(scale))
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     "scale, refused", [(-0.25, True), (0.0, True), (float("inf"), True), (float("nan"), True), (2.0, False)]
 )
@@ -150,6 +154,7 @@ MISTAKES = [
 ]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("right, wrong", MISTAKES)
 def test_planted_mistakes_are_found(right: str, wrong: str, tmp_path: Path):
     written = chosen(tmp_path, text_of())

@@ -27,6 +27,7 @@ B, ROWS = 32, 256
 SIGNATURE = {"x_ptr": "*fp16", "y_ptr": "*fp16", "z_ptr": "*fp32", "n": "i64", "start": "i64"}
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("first", ["0", "B", "start"])
 def test_coordinates_of_the_first_tiles(first: str, tmp_path: Path):
     values = dict.fromkeys(("x_ptr", "y_ptr", "z_ptr"), tensor(ROWS, B)) | {"n": ROWS, "start": B}

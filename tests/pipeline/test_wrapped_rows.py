@@ -113,6 +113,7 @@ def loads(body: str, folder: Path, promised: str = "DS"):
     return {load.name: load for load in plan.loads}, [why for _, why in plan.not_tiles]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", TILES)
 def test_rows_that_reach_masked_stores_only(name: str, tmp_path: Path):
     found, reasons = loads(TILES[name], tmp_path)
@@ -120,6 +121,7 @@ def test_rows_that_reach_masked_stores_only(name: str, tmp_path: Path):
     assert found["a"].tile.axes[0].limit, "M bounds the rows"
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", NOT_TILES)
 def test_rows_that_reach_something_else(name: str, tmp_path: Path):
     body, reason = NOT_TILES[name]

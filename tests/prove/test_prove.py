@@ -35,6 +35,7 @@ def pair(fixture: str, launch: int, target: str):
     return parse_module(left.text), right.text, contract
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     "fixture, target",
     [

@@ -70,6 +70,7 @@ def write(folder: Path, text: str, head: str = HEAD) -> Path:
     return folder / "k.py"
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("form", FORMS)
 def test_a_call_makes_a_kernel(tmp_path, form):
     definition, statement, name, becomes = FORMS[form]

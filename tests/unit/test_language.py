@@ -137,6 +137,7 @@ def checked(pool, folder, text, kernel, target, signature, size=32):
     return result.text
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("what", BODIES)
 def test_construct(what, target, pool, tmp_path):
@@ -182,6 +183,7 @@ PTX = {
 }
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", PTX)
 def test_ptx_that_has_a_row(name, pool, tmp_path):
     expression, expected = PTX[name]

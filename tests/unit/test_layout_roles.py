@@ -79,6 +79,7 @@ def shared_text(folder, m: int, n: int) -> list[tuple[int, int, int]]:
     return [point for point in SIZES if trials.good(point)]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("m, n", [(64, 64), (64, 128)])
 def test_one_text_for_tiles_of_one_shape_and_of_two(tmp_path, m, n):
     assert shared_text(tmp_path, m, n) == SIZES

@@ -134,6 +134,7 @@ ROWS = dedent("""
 """)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     ("cast", "change"),
     [("", "pass"), (".to(tl.float32)", "row += tl.load(z_ptr + t)")],

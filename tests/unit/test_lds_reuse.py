@@ -106,6 +106,7 @@ TWO_WAYS_POINTERS = {name: "*bf16" for name in ("q_ptr", "k_ptr", "v_ptr")} | {"
 PRODUCT = "s += tl.dot(k, v)"
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     ("target", "between", "stores"),
     [

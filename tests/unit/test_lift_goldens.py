@@ -41,6 +41,7 @@ CASES = [
 ]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("fixture, source", CASES)
 def test_a_golden_is_lifted(fixture: Fixture, source: str):
     golden = str(fixture.golden_file(source))

@@ -31,6 +31,7 @@ LOOP = """for k in tl.range(0, K, B, num_stages=3):
             acc = tl.dot(a, b, acc)"""
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("target", ["gfx950", "gfx942"])
 @pytest.mark.parametrize("before", ["", LOOP], ids=["branches", "after a loop"])
 def test_rings_of_branches_have_names_of_their_own(before, target, tmp_path):

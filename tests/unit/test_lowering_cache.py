@@ -142,6 +142,7 @@ EVERY_DAMAGE = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.one_of(4)
 @EVERY_DAMAGE
 def test_a_damaged_entry_is_made_anew(entry, name, text, caplog):
     (entry / name).write_text(text)
@@ -150,6 +151,7 @@ def test_a_damaged_entry_is_made_anew(entry, name, text, caplog):
     assert len((entry / "scale_kernel.hsaco").read_bytes()) > 1000
 
 
+@pytest.mark.one_of(4)
 @EVERY_DAMAGE
 def test_a_damaged_entry_of_another_manager_is_named_with_what_to_do(entry, plain_manager, name, text):
     source = "scale.py"

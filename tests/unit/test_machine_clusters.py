@@ -153,11 +153,13 @@ def planted(text: str, mistake: Mistake) -> str:
     return text[:start] + mistake.new + text[end:]
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_planted_mistake_is_found_at_its_line(name: str, translation):
     _found(*translation, MISTAKES[name])
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("name", PAST_THE_END)
 def test_a_mistake_behind_the_loop_is_found_at_its_line(name: str, past_the_end):
     _found(*past_the_end, PAST_THE_END[name])

@@ -41,7 +41,7 @@ SHARED = [
 ]
 
 
-@pytest.mark.parametrize("swizzle, bits, transposed, shape", slow_but_every(SHARED, 2))
+@pytest.mark.parametrize("swizzle, bits, transposed, shape", slow_but_every(SHARED, 7))
 def test_swizzled_shared_memory(builder, swizzle, bits, transposed, shape):
     layout = NVMMASharedLayout(swizzle, bits, 2, transposed)
     text = f"#ttg.nvmma_shared<{{swizzlingByteWidth = {swizzle}, transposed = {str(transposed).lower()}, elementBitWidth = {bits}}}>"

@@ -23,6 +23,7 @@ SOURCE = dedent("""
 """)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("target", ["gfx950", "gfx1201"])
 @pytest.mark.parametrize(
     "mask",

@@ -153,6 +153,7 @@ MISTAKES = [
     ("translate add.py -t gfx950 --set BLOK_SIZE=256", "has this argument", "did you mean BLOCK_SIZE?"),
     ("translate add.py -t gfx950 --set ad_kernel.x_ptr=*fp16", "there is no kernel ad_kernel", "did you mean add_kernel?"),
     ("translate add.py -t gfx950 --set zzz=1", "has this argument", "there are x_ptr, out_ptr, n_elements, BLOCK_SIZE"),
+    ("explain add.py -t gfx950 --line 500", "--line 500: add.py has", "add.py has 19 lines"),
     ("translate add.py -t gfx950 --set x_ptr=*float16x", "unknown type '*float16x'", "--set 'x_ptr=*fp16'"),
     ("translate add.py -t gfx950 --set x_ptr=*hlf", "unknown type '*hlf'", "--set 'x_ptr=*fp16'"),
     ("translate add.py -t gfx950 --set BLOCK_SIZE", "expected NAME=VALUE", "for example --set BLOCK_SIZE=1024"),
@@ -201,6 +202,10 @@ CONFIGURED = {
              "num-buffers is a number, not '3'", "num-buffers = 3"),
     "target": ('targets = ["MI300X"]\nsources = ["add.py"]\n', "unknown target 'MI300X'", "did you mean gfx942?"),
     "targets": ('target = ["gfx950"]\nsources = ["add.py"]\n', "unknown field target", "did you mean targets?"),
+    "out-dir": ('targets = ["gfx950"]\nsources = ["add.py"]\nout-dir = "gluon"\n', "unknown field out-dir",
+                'output = "gluon/{name}_{target}.py"'),
+    "option outside": ('targets = ["gfx950"]\nsources = ["add.py"]\nall-configs = true\n', "unknown field all-configs",
+                       "it is an option: options = { all-configs = true }"),
     "quotes": ('targets = [gfx950]\nsources = ["add.py"]\n', "gluonize.toml:1:12: not TOML", 'a string has quotes: "gfx950"'),
     "near folder": ('targets = ["gfx950"]\nsources = ["sources/*.py"]\n', "nothing matches 'sources/*.py'", "did you mean source/*.py?"),
     "folder": ('targets = ["gfx950"]\nsources = ["kernels/*.py"]\n', "nothing matches 'kernels/*.py'",
@@ -245,6 +250,8 @@ def test_a_mistake_has_one_message_with_a_suggestion(folder, capfd, typed, what,
     [
         ("validate add.py -t gfx950 -l good.json", "Missing argument", "do:  OUT: Python file with the translation"),
         ("compile good.json -t gfx950", "Missing option '-l'", "do:  if good.json has the launches: -l good.json"),
+        ("check add.py -t gfx950", "No such option: -t", 'do:  it goes by the targets of generated files'),
+        ("update --target gfx950", "No such option: --target", "those of the configuration: targets = "),
         ("layout gl.BlockedLayout([1],[64],[4],[0])", "Missing option '--shape'", "do:  --shape M,N: The tile"),
     ],
 )
@@ -252,6 +259,12 @@ def test_what_the_parser_misses_is_told_with_its_help(folder, capfd, typed, what
     assert run(typed.split()) == 2
     said = capfd.readouterr().err
     assert what in said and suggestion in said, said
+
+
+def test_a_value_with_which_there_is_no_launch_is_named(folder, capsys):
+    assert run(["translate", "add.py", "-t", "gfx950", "-k", "add_kernel", "--set", "BLOCK_SIZE=wide"]) == 2
+    said = " ".join(capsys.readouterr().out.split())
+    assert "there is a launch without --set BLOCK_SIZE=wide: give another value" in said, said
 
 
 @pytest.mark.parametrize("config, what, suggestion", CONFIGURED.values(), ids=CONFIGURED)

@@ -80,7 +80,7 @@ ROOT = Path(__file__).parents[2]
 FILES = [*ROOT.glob("fixtures/**/*.py"), *ROOT.glob("translator/write/*/[a-z]*.py")]
 
 
-@pytest.mark.parametrize("path", slow_but_every(sorted(FILES), 5), ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", slow_but_every(sorted(FILES), 15), ids=lambda path: str(path.relative_to(ROOT)))
 def test_without_edits_every_byte_stays(path):
     """Of the tree that a file is put together of, the header that stands above its first statement included."""
     source = parse_file(str(path))

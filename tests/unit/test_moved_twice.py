@@ -29,6 +29,7 @@ FORWARD = {
 }  # fmt: skip
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("target", ["gfx950", "gfx1201"])
 @pytest.mark.parametrize("source", FORWARD)
 def test_each_iteration_reads_where_the_source_does(source: str, target: str, tmp_path: Path):

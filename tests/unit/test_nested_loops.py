@@ -40,6 +40,7 @@ SPEC = launch(
 )
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("target", ["gfx950", "gfx942", "gfx1201", "gfx1250"])
 def test_an_inner_loop_changes_nothing_that_the_outer_one_goes_on_with(tmp_path: Path, target: str):
     text = validated(tmp_path, SOURCE, SPEC, target=target)

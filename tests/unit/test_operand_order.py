@@ -169,6 +169,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("what", CHANGES)
 @pytest.mark.parametrize("target", ["gfx950", "gfx1201"])
 def test_an_operand_of_two_dots_is_made_once(target: str, what: str, tmp_path):

@@ -113,6 +113,7 @@ SCENARIOS = {
 }
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("use_git", [True, False], ids=["git", "without-git"])
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_edits_and_changes_are_both_kept(name, use_git):

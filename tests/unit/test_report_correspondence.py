@@ -170,6 +170,7 @@ def test_a_function_that_gives_layouts_is_no_version_of_the_kernel():
 GOLDENS = sorted(path for path in FIXTURES.glob("*/golden/*.py") if (path.parents[1] / "kernel.py").is_file())
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("fixture", sorted({path.parents[1].name for path in GOLDENS}))
 def test_every_line_of_both_sides_stands_once(fixture):
     """For the translations of every fixture, those with several versions, layout tables and partitions among them."""

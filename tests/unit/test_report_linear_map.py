@@ -59,12 +59,14 @@ def viewed(text: str, held: DistributedMap) -> dict[tuple[int, ...], set[Holder]
     return out
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", CASES)
 def test_every_element_is_where_the_compiler_sees_it(pool, name):
     text, held = pool.call("report_layout_view:both", *CASES[name])
     assert {at: set(found) for at, found in held.holders.items()} == viewed(text, held)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", CASES)
 def test_drawing_shows_what_the_compiler_sees(pool, name):
     """The boxes of the SVG, read back: their place, lane and registers are those of the compiler's view."""

@@ -30,7 +30,7 @@ def pool():
 
 def test_every_planned_pipeline_is_drawn(pool):
     """Of some fixtures for one target, in turn."""
-    every_pipeline_is_drawn(pool, [(f, ("gfx950", "gfx1250")[i % 2]) for i, f in enumerate(FIXTURES[::6])])
+    every_pipeline_is_drawn(pool, [(f, ("gfx950", "gfx1250")[i % 2]) for i, f in enumerate(FIXTURES[::12])])
 
 
 @pytest.mark.slow

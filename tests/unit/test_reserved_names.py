@@ -73,6 +73,7 @@ TURNS |= {"helper=gl pointer=gluon": "tdm gl gluon gluon gl_ gluon_".split()}
 TURNS |= {"all parameters=gl": "gluon hint gl gl tdm cdna4".split()}
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("target", ["gfx950", "gfx1250"])
 @pytest.mark.parametrize("turn", TURNS.values(), ids=TURNS)
 def test_what_callers_name_keeps_its_name(turn: list[str], target: str, tmp_path: Path):
@@ -105,6 +106,7 @@ PRODUCT = dedent("""
 """)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("target", ["gfx950", "gfx1250", "gfx1201"])
 def test_pointers_of_a_pipelined_loop(target: str, tmp_path: Path):
     """One text for two element types asks pointers for theirs, in the loop, in its buffers and in what is asserted."""

@@ -50,6 +50,7 @@ def grouped():
 FROM_ROW = SOURCE.replace("range(0, size, BLOCK)", "range(first, first + size, BLOCK)").replace("first + m", "m")
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.compile
 @pytest.mark.parametrize("target", ["gfx942", "gfx950", "gfx1250", "gfx1201"])
 def test_what_is_left_of_a_loop_from_anywhere_is_an_unsigned_number(target: str, tmp_path: Path) -> None:
@@ -57,6 +58,7 @@ def test_what_is_left_of_a_loop_from_anywhere_is_an_unsigned_number(target: str,
     assert " - m).to(gl.uint32) > " in text
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.compile
 @pytest.mark.parametrize("target", ["gfx942", "gfx950", "gfx1250", "gfx1201"])
 def test_a_tile_is_there_while_enough_of_the_loop_is_left(target: str, tmp_path: Path) -> None:

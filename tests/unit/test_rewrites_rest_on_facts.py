@@ -109,6 +109,7 @@ LOOP = """
 SIGNATURE = {"x_ptr": "*fp16", "w_ptr": "*fp16", "y_ptr": "*fp32", "S": "i32", "n": "i32", "K": "i32"}
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     "bounds, columns, mask, said",
     [

@@ -19,6 +19,7 @@ def shapes(tmp_path, body: str, **constexprs) -> list[str]:
     return re.findall(r"gl\.zeros\((\[.*?\]), ", translate(tmp_path, text, launch("k", SIGNATURE, constexprs)).text)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     "rows, columns, expected",
     [
@@ -81,6 +82,7 @@ SPREAD = dedent("""
 """)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("target", ["gfx950", "gfx1201"])
 @pytest.mark.parametrize(
     "call", ["x, y = tl.broadcast(a, b)", "y, x = tl.broadcast(b, a)", "x, y = tl.broadcast(a, b)[0], b"]

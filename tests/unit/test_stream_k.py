@@ -211,6 +211,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.compile
 @pytest.mark.parametrize("what", slow_but(MISTAKES, 2))
 def test_mistakes_are_found(what: str, tmp_path: Path, monkeypatch):
@@ -320,6 +321,7 @@ def refused(folder: Path, text: str, target: str = "gfx950", choices: Choices = 
     return [*result.diagnostics, *(d for o in result.outcomes for d in o.diagnostics)]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("what", REFUSED)
 def test_other_kernels_are_refused(what: str, tmp_path: Path):
     old, new, why = REFUSED[what]

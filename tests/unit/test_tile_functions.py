@@ -93,6 +93,7 @@ def translated(tmp_path, spec, target: str) -> str:
 EDGES = [(*row, False) for row in in_turn(KERNELS, TARGETS)] + [(*row, True) for row in in_turn(KERNELS, TARGETS[::-1])]
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("name, target, far", EDGES)
 def test_tiles_over_every_edge(name: str, target: str, far: bool, tmp_path):
     (tmp_path / "k.py").write_text(SOURCE)

@@ -59,6 +59,7 @@ def translated(lines: str, tmp_path):
     return result
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", TAKEN)
 def test_indices_are_taken(name, tmp_path):
     lines, assumed = TAKEN[name]
@@ -68,6 +69,7 @@ def test_indices_are_taken(name, tmp_path):
     assert tuple(a for a in result.outcomes[0].assumptions if "2 GiB" not in a and a != "N >= 0") == assumed
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_may_be_negative_is_not(name, tmp_path):
     result = translated(REFUSED[name], tmp_path)

@@ -42,6 +42,7 @@ SOURCE = dedent("""
 SPELLINGS = [("bfloat16", "bf16"), ("half", "fp16"), ("float16", "fp16"), ("float32", "fp32")]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name, element", SPELLINGS)
 @pytest.mark.parametrize("standalone", [False, True])
 def test_the_branch_of_the_type_is_taken(name: str, element: str, standalone: bool, tmp_path: Path):

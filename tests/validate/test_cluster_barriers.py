@@ -83,6 +83,7 @@ def fetched(folder: Path, name: str, count: int) -> dict[str, int]:
     return dict(machine.fetched)
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize(
     "name, elements",

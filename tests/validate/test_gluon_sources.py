@@ -337,6 +337,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("wrong", MISTAKES)
 def test_mistakes_in_a_kept_structure_are_found(wrong: str, tmp_path: Path):
     folder = fixture_set.ROOT / "hopper"

@@ -10,6 +10,7 @@ from slow_rows import slow_but
 
 import fixture_set
 from gluonize.judge.inputs.made_up import ROOM, guesses
+from gluonize.judge.inputs.strides import UsedStrides
 from gluonize.judge.machine.stages import source_stage, translated_stage
 from gluonize.judge.verdict.result import RACE, ValidationResult
 from gluonize.judge.verdict.run import validate_pair
@@ -29,6 +30,7 @@ def validated(fixture: str, translation: Path, spec: LaunchSpec) -> ValidationRe
     return validate_pair(left.text, right.text, spec, source_names=left.names, translated_names=right.names)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.compile
 @pytest.mark.parametrize(
     "fixture", slow_but(["softmax", "vector_add", "rms_norm", "matmul", "layer_norm", "batched_matmul"], kept=3)
@@ -73,6 +75,15 @@ def test_an_odd_size_stays_odd_and_outer_strides_leave_room_for_matrices():
     guess = next(guesses(spec, "tt.get_program_id y"))
     assert guess.values["n"] % 16 and guess.values["stride_b"] == ROOM and guess.values["stride_m"] == 1
     assert guess.grid == (1, 2)
+
+
+def test_matrices_have_room_for_a_size_that_counts_their_rows():
+    """Else the rows of one head would lie among those of the next, and its stores would be a race of the source."""
+    signature = {"o": "*fp16", "stride_h": "i32", "stride_t": "i32", "T": "i32", "WINDOW": "constexpr"}
+    spec = LaunchSpec("one", "kernel", signature=signature, constexprs={"WINDOW": 256})
+    used = UsedStrides({name: frozenset("o") for name in ("stride_h", "stride_t")}, frozenset("o"))
+    values = next(guesses(spec, "", used)).values
+    assert values["stride_t"] >= values["T"] > ROOM and values["stride_h"] >= values["T"] * values["stride_t"]
 
 
 def test_descriptors_of_images_are_not_guessed():

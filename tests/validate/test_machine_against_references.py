@@ -49,6 +49,7 @@ def run_machine(fixture, spec, target: str) -> tuple[dict, dict[str, np.ndarray]
     return before, after
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("fixture, spec", CASES, ids=IDS)
 def test_source_computes_the_reference(fixture, spec):
     before, after = run_machine(fixture, spec, "gfx950")
@@ -66,6 +67,7 @@ def test_source_computes_the_reference(fixture, spec):
         )
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("fixture, spec", slow_but_every(CASES, 6), ids=IDS)
 @pytest.mark.parametrize("target", ["gfx950", "gfx1250"])
 def test_tritons_own_lowering_validates(fixture, spec, target: str):

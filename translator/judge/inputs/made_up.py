@@ -143,9 +143,11 @@ def _size(spec: LaunchSpec, name: str, number: int, count: int) -> int:
 
 def _strides(spec: LaunchSpec, names: list[str], used: UsedStrides, room: int) -> dict[str, int]:
     """Strides of each tensor, outermost first, as signatures list them: of those that are added to one pointer, else of those whose names
-    differ in their last letters. room: elements of a row, which the longest has space in."""
+    differ in their last letters. room: elements of a row, which the longest has space in, and rows of a matrix, where storage lasts for these.
+    """
     every = [name for name in spec.signature if _STRIDE.search(name)]
     out: dict[str, int] = {}
+    rows = max(ROOM, min(room, STORAGE[-1] // (room * FEW)))  # a size may be that of rows as well as of columns
     for name in names:
         if name in used.tensors:
             group = [other for other in spec.signature if other in used.others(name)]
@@ -155,6 +157,6 @@ def _strides(spec: LaunchSpec, names: list[str], used: UsedStrides, room: int) -
             alone = not any(n[:-1] == name[:-1] for n in every if n != name)
             inside = 1 if alone else sum(n[:-1] == name[:-1] for n in behind)  # an only stride is that of rows
         innermost = 16 if "D" in str(spec.attrs.get(name, "")) else 1
-        rows = 1 if inside < 3 else FEW ** (inside - 2)
-        out[name] = room * ROOM ** min(inside - 1, 1) * rows if inside else innermost
+        matrices = FEW ** max(inside - 2, 0)
+        out[name] = room * rows ** min(inside - 1, 1) * matrices if inside else innermost
     return out

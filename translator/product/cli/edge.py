@@ -95,6 +95,9 @@ def run(argv: Sequence[str]) -> int:
 def _what_is_lacking(error: Exception, argv: Sequence[str]) -> str:
     """What to give where the option parser misses something: an option or an argument with its placeholder and its help."""
     context, param = getattr(error, "ctx", None), getattr(error, "param", None)
+    kept = getattr(context, "info_name", "") in ("check", "update", "watch")
+    if kept and str(getattr(error, "option_name", "")) in ("-t", "--target"):
+        return "it goes by the targets of generated files, and by those of the configuration: targets = [...]"
     if param is None and context is not None and hasattr(error, "option_name") and not hasattr(error, "possibilities"):
         known = (p for p in context.command.params if error.option_name in (*p.opts, *p.secondary_opts))
         param = next(known, None)

@@ -67,7 +67,8 @@ def derive_kernel(
             evidence, covered = _following(evidence, judge)
             changed = _changed(asked_for, covered)
         if not covered:
-            raise TranslationError(not_found(evidence, refused))
+            without = evidence.settings and covering_launches(replace(evidence, settings={}), judge)[0]
+            raise TranslationError(not_found(evidence, refused, evidence.settings if without else {}))
         bindings = tuple(bindings_of(evidence))
         covered[0] = _as_written(evidence, bindings, covered[0], judge)
         configured, notes = _configured(evidence, covered[0], judge)

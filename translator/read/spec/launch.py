@@ -47,6 +47,7 @@ _OPTIONS = (
     "allow_flush_denorm",
     "max_num_imprecise_acc_default",
 )
+_WRITTEN_BY = "gluonize capture writes one, and so does gluonize translate --write-launches FILE"
 _OWN_ID = "give each an id of its own, or none"
 # What the tables of a launch look like.
 _SUCH = {
@@ -125,7 +126,7 @@ def read_launches(path: str, each: bool = False) -> list[LaunchSpec]:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        help = near_file(path) if isinstance(error, FileNotFoundError) else ""
+        help = (near_file(path) or _WRITTEN_BY) if isinstance(error, FileNotFoundError) else ""
         help = "save it as UTF-8" if isinstance(error, UnicodeDecodeError) else help
         raise TranslationError(
             Diagnostic("spec-unreadable", "cannot read the launch specs", path, why=why or "", help=help)

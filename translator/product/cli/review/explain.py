@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 from gluonize.diagnostics import Diagnostic, TranslationError
@@ -28,6 +29,12 @@ def run_explain(options: ReviewOptions, line: int | None, after: str, json: str 
     target = one_target(options.target or "")
     check_json(json)
     check_source(options.source)
+    if (
+        line is not None
+        and os.path.isfile(options.source)
+        and line > (count := len(parse_file(options.source).text.splitlines()))
+    ):
+        raise TranslationError(Diagnostic("usage", f"--line {line}: {options.source} has {count} lines"))
     given = select_launches(options.launches, options.source, options.kernels) if options.launches else ()
     given = tuple(replace(spec, source=options.source) for spec in given)
     with WorkerPool(1, timeout=options.timeout) as pool:

@@ -35,13 +35,15 @@ def run_targets(json: str | None, verbosity: Verbosity) -> int:
         table.add_row(row.name, row.product, row.family, *map(str, cells))
     console.print(table)
     console.print(f"\n-t all means {', '.join(DEFAULT_TARGETS)}\n")
+    if not verbosity.verbose:
+        console.print("what loads, copies and products become on each, and who says so: -v", markup=False)
+        return exit_status.DONE
     for row in TARGETS.values():
         console.print(f"{row.name}", style="bold")
         for label, text in mapping(row):
             console.print(f"  {label:14s}{text}", markup=False)
-        if verbosity.verbose:
-            for label, source in row.sources.items():
-                console.print(f"  {label + ' from':14s}{source}", markup=False)
+        for label, source in row.sources.items():
+            console.print(f"  {label + ' from':14s}{source}", markup=False)
     return exit_status.DONE
 
 

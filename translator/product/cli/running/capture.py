@@ -65,9 +65,10 @@ def run_capture(
     if not verbosity.quiet:
         kernels_found = sorted({spec.kernel for spec in launches})
         how = "" if found["runs"] else " (recorded, not run)"
-        print(f"{found['launches']} launches{how}, {len(found['specs'])} different", file=sys.stderr)
+        count, specs = found["launches"], len(launches)
+        print(f"{count} launch{'es' * (count != 1)}{how}, {len(found['specs'])} different", file=sys.stderr)
         if launches:
-            print(f"{out}: {len(launches)} launch specs of {', '.join(kernels_found)}", file=sys.stderr)
+            print(f"{out}: {specs} launch spec{'s' * (specs != 1)} of {', '.join(kernels_found)}", file=sys.stderr)
     if status != 0:
         unsurprising = not found["runs"] and found["specs"] and program.runs_tests
         why = ": its launches were not run" if unsurprising else ""

@@ -30,6 +30,12 @@ FIELDS = ("sources", "exclude", "targets", "launches", "kernels", "output", "opt
 OPTIONS = {"fallback": str, "num-buffers": int, "strategy": str, "choose": dict, "optimize": str, "budget": int, "set": dict, "rules": list,
            "import": bool, "keep-going": bool, "strict": bool, "all-configs": bool, "general": bool}  # fmt: skip
 EDITS = ("refuse", "allow")
+_FOLDERS = (
+    "out-dir",
+    "output-dir",
+    "output-folder",
+    "out",
+)  # what the command line, and people, call the folder of outputs
 _KINDS = {str: "a text", int: "a number", bool: "true or false", dict: "a table", list: "a list"}
 _EXAMPLES = {str: '"..."', int: "3", bool: "true", dict: "{ NAME = 3 }", list: '["..."]'}
 
@@ -175,6 +181,10 @@ class _Reader:
         for key in table:
             if key not in names:
                 hint = did_you_mean(key, names, f"known are {', '.join(names)}")
+                if not what and (place := key.replace("_", "-")) in OPTIONS:
+                    hint = f"it is an option: options = {{ {place} = {_EXAMPLES.get(OPTIONS[place], '...')} }}"
+                elif not what and place in _FOLDERS:
+                    hint = f'output says where: output = "{table[key]}/{{name}}_{{target}}.py"'
                 self.report(f"unknown {what or 'field'} {key}", "options" if what else key, index, hint)
 
     def entry(self, main: dict, table: dict, index: int | None) -> Entry | None:

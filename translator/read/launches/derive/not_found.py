@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from gluonize.diagnostics import Diagnostic
 from gluonize.read.files.depth import LESS_DEEP, TOO_DEEP
@@ -19,8 +21,9 @@ _GONE = re.compile(r"(been|was|were) removed|no longer|deprecated|NotImplemented
 CAPTURE = "record its launches with gluonize capture"
 
 
-def not_found(evidence: Evidence, verdict: Verdict | None) -> Diagnostic:
-    """The refusal of a kernel that the front end takes in no launch, by what it said of the one that got furthest."""
+def not_found(evidence: Evidence, verdict: Verdict | None, settings: Mapping[str, Any] = {}) -> Diagnostic:
+    """The refusal of a kernel that the front end takes in no launch, by what it said of the one that got furthest. settings: those without
+    which there is one."""
     what = f"{evidence.name}: no launch was found that Triton accepts"
     message = _plain(verdict.message if verdict is not None else "")
     home = evidence.loaded.path, evidence.node.lineno, evidence.node.col_offset + 1
@@ -28,7 +31,10 @@ def not_found(evidence: Evidence, verdict: Verdict | None) -> Diagnostic:
     for (_, name), known in evidence.loaded.unresolved.items():
         if says_missing(message, name) and "NameError" not in known.why:
             return Diagnostic("spec-not-found", what, *place, known.why or message, known.help)
-    if "is not defined" in message:
+    if settings:
+        said = " and ".join(f"{name}={value}" for name, value in settings.items())
+        help = f"there is a launch without --set {said}: give another value"
+    elif "is not defined" in message:
         help = "no value of an argument helps: define the name in the file, or import it from a module that can be read"
     elif found := re.search(r"Cannot access global variable (\w+)", message):
         message = f"{found[1]} is a plain number of the module: a kernel sees only what is a tl.constexpr"
