@@ -75,9 +75,9 @@ CHOICES = (
         "depth",
         "slots of a loop's ring in LDS",
         {
-            "as-fits": "as `launch`; but as many as LDS holds, up to 4, of the one loop of a kernel which adds up one product of copied"
-            " tiles, where a compute unit holds one workgroup in any case, the data mover copies or groups of warps alternate, and nothing"
-            " else is asked for",
+            "as-fits": "as `launch`; but one tile ahead where others wait in registers, and as many as LDS holds, up to 4, of the one loop of a"
+            " kernel which adds up one product of copied tiles, where a compute unit holds one workgroup in any case, the data mover copies"
+            " or groups of warps alternate, and nothing else is asked for",
             "launch": "as num_stages and the room in LDS give",
             **{str(n): f"{n}" for n in range(1, MOST_BUFFERS + 1)},
         },

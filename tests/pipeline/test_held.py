@@ -233,6 +233,35 @@ def test_a_vector_that_all_lanes_repeat_is_loaded_where_it_is_used(value: str, w
         assert {"mismatch", "hazard"} & {*statuses(file, wrong, "gfx950")}
 
 
+# Its address is a pointer that moves on before the last use.
+MOVING = VECTOR.replace("    for start in", "    b_ptrs = b_ptr + tl.arange(0, BLOCK)\n    for start in").replace(
+    "b = tl.load(b_ptr + rows, mask=rows < N, other=0.0)",
+    "b = tl.load(b_ptrs, mask=rows < N, other=0.0)\n        b_ptrs += BLOCK",
+)
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("source, behind", [(VECTOR, True), (MOVING, False)], ids=["at-hand", "address-moves"])
+def test_what_waits_is_loaded_again_behind_its_last_use(source: str, behind: bool, tmp_path: Path):
+    file, text = translation(source, "gfx942", tmp_path)
+    load = next(re.finditer(r"^ +b_next = b_next\[1:\] \+ .*\n", text, re.M))
+    assert (text.index("p = cdna3.mfma(") < load.start() < text.index("acc = cdna3.mfma(")) == behind
+    assert statuses(file, text, "gfx942") == ["validated"] * 5
+    if not behind:  # the next pointer's tile is that after the next
+        moved = "        b_base += BLOCK\n"
+        before, _, after = text.replace(load.group(), "").rpartition(moved)
+        wrong = before + moved + load.group() + after
+        assert {"mismatch", "hazard"} & {*statuses(file, wrong, "gfx942")}
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("depth, slots", [("as-fits", 1), ("launch", 2), ("3", 3)])
+def test_what_waits_is_one_tile_ahead(depth: str, slots: int, tmp_path: Path):
+    """In registers it would move from one to the next in each iteration, which waits for the load."""
+    _, text = translation(VECTOR, "gfx942", tmp_path, stages=3, choices=choices_of(depth=depth))
+    assert f"NUM_BUFFERS: gl.constexpr = {slots}" in text and "b_next[1:]" in text
+
+
 PLANTED = {
     "loads the tile after the next": (KERNEL, "start_ahead = start + BLOCK", "start_ahead = start + 2 * BLOCK"),
     "loads the same tile again": (KERNEL, "start_ahead = start + BLOCK", "start_ahead = start"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 
 from gluonize.decide.choices.chosen import Choices
+from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.loops.loop_range import is_index
 from gluonize.facts.syntax import target_of
@@ -82,9 +83,35 @@ def emit_statement(site: LoopSite, loop: PipelinedLoop, s: ast.stmt) -> None:
     if before:
         fetches = _fetches(site, loop, before, indent)
         site.edits.append((start, start, code_of(*(code_of(node, indent) for node in fetches))))
-    if after:
-        fetches = _fetches(site, loop, after, indent)
+    places = {ring: used_last(site.facts, loop, ring) for ring in after}
+    for place in dict.fromkeys(places.values()):
+        end = site.facts.source.span(place or s)[1]
+        fetches = _fetches(site, loop, [ring for ring in after if places[ring] is place], indent)
         site.edits.append((end, end, code_of(*(code_of(indent, node) for node in fetches))))
+
+
+def used_last(facts: FunctionFacts, loop: PipelinedLoop, ring: Ring) -> ast.stmt | None:
+    """The statement that reads a tile which waited in registers last, where products follow that hide the next one's latency: loaded
+    behind it, that one has the same registers. Loaded before, it is moved there at the end of the iteration, and waited for.
+
+    None where it is loaded behind the statement that takes the tile, or what its address is made of changes on the way.
+    """
+    plan, s = loop.plan, ring.load.statement
+    if not ring.held or loop.stages or loop.specialized or loop.refills or loop.written_out:
+        return None
+    if not isinstance(s, ast.Assign) or s.value is not ring.load.call or not isinstance(s.targets[0], ast.Name):
+        return None
+    web, at = facts.webs.of_definition[(s, s.targets[0].id)], plan.atoms.index(s)
+    reaching = facts.webs.reaching
+    uses = {node for node, _ in web.uses if any(d.node is s for d in reaching.get(node, ()))}
+    last = max((i for i, atom in enumerate(plan.atoms) if any(n in uses for n in ast.walk(atom))), default=at)
+    passed, behind = plan.atoms[at + 1 : last + 1], plan.atoms[last + 1 :]
+    place = passed[-1] if passed else s
+    if not passed or not isinstance(place, ast.Assign | ast.AugAssign) or place.col_offset != s.col_offset:
+        return None
+    if any(len(reaching[node]) > 1 for node in uses) or any(atom in loop.ahead_of for atom in passed):
+        return None
+    return place if any(callees.is_dot(facts, n) for atom in behind for n in ast.walk(atom)) else None
 
 
 def _fetches(site: LoopSite, loop: PipelinedLoop, rings: list[Ring], indent: str) -> tuple[Node, ...]:

@@ -131,7 +131,7 @@ def _planned(
     held = [c for c in addressed if is_held(facts, c)]
     staged = [c for c in found if c not in held]
     runs = what_runs_ahead(facts, loop, tail, atoms, found, addressed)
-    fetch = _fetch(facts, decided, loop, staged, tiles)
+    fetch = _fetch(facts, decided, loop, staged, tiles, bool(held))
     ways = {c: staged_of(facts, c) for c in held} | fetch.ways
     refills = reads_early = False
     if fetch.copies and _plain(facts, decided, loop):
@@ -211,9 +211,18 @@ class _Fetch:
 
 
 def _fetch(
-    facts: FunctionFacts, decided: Decided, loop: ast.For, staged: list[ast.Call], tiles: Mapping[ast.Call, StridedTile]
+    facts: FunctionFacts,
+    decided: Decided,
+    loop: ast.For,
+    staged: list[ast.Call],
+    tiles: Mapping[ast.Call, StridedTile],
+    holds: bool,
 ) -> _Fetch:
-    """How the loads in `staged` are fetched. Raises: NotAhead where LDS has no room."""
+    """How the loads in `staged` are fetched. holds: others wait in registers. Raises: NotAhead where LDS has no room.
+
+    What waits in registers for more than one iteration goes from one register to the next in each of them, and such a move waits for the
+    load: nothing is further ahead then than one iteration.
+    """
     if not staged:
         return _Fetch({}, False, 1, 0)
     theirs, by_tile = [fetched_as(facts, decided, c) for c in staged], [c in tiles for c in staged]
@@ -229,6 +238,8 @@ def _fetch(
         raise NotAhead("a copy needs two buffers")
     if decided.choices.asks("warp-groups", "alternating") and not copies:
         buffers = max(buffers, FEWEST_STORED)
+    if holds and not decided.choices.asks("depth", "launch"):
+        buffers = min(buffers, 2 if copies else 1)
     asked = buffers
     buffers = decided.choices.number("depth") or fitting(facts, zip(staged, fetched), buffers)
     if buffers < (2 if copies else 1):
