@@ -235,9 +235,11 @@ def summary(found: dict[str, dict]) -> str:
     rows += [(f"verdict: {verdict}", count, sum(verdicts.values())) for verdict, count in verdicts.most_common()]
     lines = ["| | | |", "| --- | --- | --- |"]
     lines += [f"| {told} | {count} | {f'{100 * count / of:.1f} %' if of else ''} |" for told, count, of in rows]
-    seconds = [one["seconds"] for one in raised]
+    seconds = [one["seconds"] for one in raised if "seconds" in one]
     if seconds:
-        lines.append(f"| seconds of a processor to raise, median | {statistics.median(seconds):.2f} | at most {max(seconds):.2f} |")
+        lines.append(
+            f"| seconds of a processor to raise, median | {statistics.median(seconds):.2f} | at most {max(seconds):.2f} |"
+        )
     return "\n".join(lines) + "\n"
 
 

@@ -108,7 +108,6 @@ def test_a_definition_by_a_renamed_function_is_not_dropped():
 # What has a Gluon-like name and is something else.
 ELSEWHERE = {
     "translator/gluon/layout_names.py": "what layouts of products are called in outputs",
-    "translator/write/products/dots.py": "what layouts of products are called in outputs",
     "translator/write/products/scaled_dots.py": "what layouts of products are called in outputs",
     "translator/search/candidates.py": "kinds of matrix instructions, of rules/architecture.py",
     "translator/output/kept/layout_counterparts.py": "kinds of matrix instructions, of rules/architecture.py",

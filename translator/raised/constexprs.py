@@ -150,9 +150,8 @@ class Constexprs:
     def _classes(self) -> _Classes:
         """Dimensions that have one size."""
         found = _Classes()
-        shared: dict[Dimension, list[Dimension]] = defaultdict(
-            list
-        )  # of what tensors of equal numbers are used with, which the compiler makes one of
+        # Of tensors of equal numbers and ranges, which the compiler makes one of: what each is used with.
+        shared: dict[Dimension, list[Dimension]] = defaultdict(list)
         for op in self.function.walk():
             for pair in self._equal(op):
                 uniform = [each for each in pair if self._is_uniform(each[0])]

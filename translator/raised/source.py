@@ -48,9 +48,8 @@ class Source:
         self.constexprs: dict[str, None] = {}
         self.nodes: dict[tuple[int, int], list[ast.AST]] = defaultdict(list)
         self.statements: dict[int, ast.stmt] = {}
-        self.ends: list[tuple[range, set[str]]] = (
-            []
-        )  # of functions: their lines, and the names that ranges in them go to
+        # Of functions: their lines, and the names that ranges in them go to.
+        self.ends: list[tuple[range, set[str]]] = []
         self.ranges_of: dict[str, set[str]] = {}  # of variables: what the ranges go to that they are made of
         try:
             tree = ast.parse(text)

@@ -115,14 +115,12 @@ class Writer:
         self.carried: set[str] = set()
         self.called = Names(shared.module, function, self.layouts, origins)
         self.own: dict[str, int] = {}  # variables that are written once, where their value is -> the loop around that
-        self.first: dict[str, Line | None] = dict.fromkeys(
-            self.names
-        )  # the line where a variable begins, None for parameters
+        # The line where a variable begins, None for parameters.
+        self.first: dict[str, Line | None] = dict.fromkeys(self.names)
         self.loop = self.loops = 0  # the innermost one that is being written, 0 outside; how many there were
         self.homes: dict[str, str] = {}
-        self.following: dict[str, str] = (
-            {}
-        )  # what is called that a loop carries on with, where it may not stand in its place at once
+        # What a loop carries on with, where it cannot take the place of what is there at once -> what that is called.
+        self.following: dict[str, str] = {}
         self.left_out: set[Op] = set()  # of which nothing comes
         self.uses: Counter[str] = Counter()
         self.place = 0

@@ -36,6 +36,7 @@ FUNCTIONS = {
     "math.erf": "tl.erf", "math.floor": "tl.floor", "math.ceil": "tl.ceil", "math.fma": "tl.fma", "arith.maxnumf": "tl.maximum",
     "arith.minnumf": "tl.minimum", "arith.maxsi": "tl.maximum", "arith.minsi": "tl.minimum", "arith.select": "tl.where",
     "tt.precise_sqrt": "tl.sqrt_rn", "tt.precise_divf": "tl.div_rn", "tt.mulhiui": "tl.umulhi", "tt.join": "tl.join",
+    "tt.clampf": "tl.clamp",
 }  # fmt: skip
 # Operations on integers taken as unsigned ones, by what they are on signed ones.
 UNSIGNED = {
@@ -206,7 +207,7 @@ def node_text(node: Node, texts: Texts) -> tuple[str, int]:
         return f"{bound(texts(args[0]), CALL)}{plain}.to({dtype_text(node.type.element)})", CALL
     if name in FUNCTIONS or name in NAN_KEEPING:
         given = [_operand(x, texts)[0] for x in operands_of(node, args)]
-        if name in NAN_KEEPING:
+        if name in NAN_KEEPING or name == "tt.clampf" and node.attrs == ("all",):
             given.append("propagate_nan=tl.PropagateNan.ALL")
         return f"{(FUNCTIONS | NAN_KEEPING)[name]}({', '.join(given)})", CALL
     return shape_text_of(node, texts)
