@@ -19,7 +19,7 @@ from test_narrow_rounds import made as made_of_loops
 TABLE = tomllib.loads((Path(__file__).parent / "planted_texts.toml").read_text())
 ROWS = [(module, *row) for module, rows in TABLE.items() for row in rows]
 # Every how many are tried each time.
-SOME = 12
+SOME = 24
 
 
 def found_by(finder: str, folder: Path) -> str:

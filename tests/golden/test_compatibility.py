@@ -13,6 +13,7 @@ from gluonize.versions import TRIED, release_of, triton_version
 pytestmark = pytest.mark.versions
 
 
+@pytest.mark.slow
 def test_the_doctor_finds_nothing():
     command = [sys.executable, "-m", "gluonize.product.cli", "doctor", "--json", "-"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)

@@ -32,6 +32,7 @@ def each(golden: Golden):
     return pytest.param(golden, id=golden.id, marks=marks)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("golden", [each(golden) for golden in (*TRANSLATIONS, *REFUSALS)])
 def test_golden(golden: Golden):
     try:
@@ -74,6 +75,7 @@ def test_output_does_not_depend_on_hash_order():
     assert len(texts) == 1
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.compile
 @pytest.mark.parametrize("golden", golden_set.with_options(), ids=lambda golden: golden.id)
 def test_golden_with_options_compiles(golden: Golden):
@@ -81,6 +83,7 @@ def test_golden_with_options_compiles(golden: Golden):
     assert results and all(r.get("language") == "gluon" and r["hsaco"] for r in results.values())
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.compile
 def test_golden_compiles(fixture: Fixture, compile_target: str):
     results = compile_folder(fixture.folder, compile_target, fixture.golden_file(compile_target))

@@ -250,7 +250,7 @@ def test_a_mistake_has_one_message_with_a_suggestion(folder, capfd, typed, what,
     [
         ("validate add.py -t gfx950 -l good.json", "Missing argument", "do:  OUT: Python file with the translation"),
         ("compile good.json -t gfx950", "Missing option '-l'", "do:  if good.json has the launches: -l good.json"),
-        ("check add.py -t gfx950", "No such option: -t", 'do:  it goes by the targets of generated files'),
+        ("check add.py -t gfx950", "No such option: -t", "do:  it goes by the targets of generated files"),
         ("update --target gfx950", "No such option: --target", "those of the configuration: targets = "),
         ("layout gl.BlockedLayout([1],[64],[4],[0])", "Missing option '--shape'", "do:  --shape M,N: The tile"),
     ],

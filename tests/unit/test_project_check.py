@@ -556,4 +556,4 @@ def test_conflicts_have_no_difference_to_show(project, capsys):
     status, printed = check(capsys)
     assert status == 1 and "it has 1 unresolved conflict\n" in printed and "of differences" not in printed
     assert "resolve the conflicts, and take their marks out\n" in printed
-    assert printed.endswith("git checkout --ours (or --theirs, whose edits are kept) FILE; gluonize update\n")
+    assert printed.endswith("git checkout --ours FILE, or --theirs, whichever has your edits; gluonize update\n")

@@ -16,6 +16,7 @@ SIZES = [(272, 208, 144), (256, 256, 256), (128, 128, 64), (144, 160, 16), (272,
 RINGS = [("gfx942", None), ("gfx950", 2), ("gfx950", 3), ("gfx1250", 2), ("gfx1250", 4)]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("size, ring", slow_but_crossed(SIZES, RINGS, 3), ids=str)
 def test_good_kernel_validates(tmp_path: Path, size, ring: tuple[str, int | None]):
     target, buffers = ring
@@ -109,6 +110,7 @@ CASES = [
 ]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("target, planted, buffers", CASES)
 def test_planted_bug_is_found(tmp_path: Path, target: str, planted: Planted, buffers: int | None):
     good = GOOD[target]
@@ -146,12 +148,14 @@ WARP_SPECIALIZED = {
 }  # fmt: skip
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("size, buffers", [((272, 208, 272), 2), ((272, 208, 272), 3), ((144, 160, 16), 2)], ids=str)
 def test_good_warp_specialized_kernel_validates(tmp_path: Path, size, buffers: int):
     result = run_matmul(SPECIALIZED, "gfx1250", tmp_path, size, buffers)
     assert (result.status, result.reason) == ("validated", "")
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("planted", WARP_SPECIALIZED.values(), ids=WARP_SPECIALIZED)
 def test_planted_bug_between_partitions_is_found(tmp_path: Path, planted: Planted):
     assert SPECIALIZED.count(planted.before) == planted.times

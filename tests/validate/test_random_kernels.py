@@ -49,6 +49,7 @@ def _shown(seed: int, found: dict) -> str:
     return f"{found['status']}, launch {found['launch']}: {found['reason']}\n{kernel.text}\n{kernel.launches}\n{found['output']}"
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("seed", [_seed(seed, seed < FAST, OPEN) for seed in range(ALL)])
 def test_a_translation_computes_what_the_source_does(judges, seed: int):
     found = judges.judge(kernel_of(seed), TARGETS[seed % len(TARGETS)])
@@ -69,6 +70,7 @@ def _far_apart(kernel: RandomKernel) -> RandomKernel:
     return replace(kernel, spec=replace(kernel.spec, attrs=attrs))
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("seed", [_seed(seed, seed < 1020, TRITONS) for seed in range(1000, 1100)])
 def test_the_machine_runs_what_triton_makes_of_the_source(judges, seed: int):
     found = judges.judge(_far_apart(kernel_of(seed)), TARGETS[seed % len(TARGETS)], lowering=True)

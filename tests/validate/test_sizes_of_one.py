@@ -63,6 +63,7 @@ def check(judges: Judges, made: RandomKernel, target: str) -> None:
     assert found["status"] == "right" and found["ran"] == len(LAUNCHES), f"{found['reason']}\n{found['output']}"
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("mask, target", in_turn(MASKS, ["gfx942", "gfx1250"]))
 def test_masks(judges: Judges, mask: str, target: str):
     counted = f"tl.histogram(o, 64, mask=(o < 50) & ({mask}))"
@@ -85,6 +86,7 @@ def test_values(judges: Judges, target: str):
     check(judges, vectors(statements), target)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("head, target", slow_but_crossed(HEADS, ["gfx942", "gfx950", "gfx1250"], 3))
 def test_pipelined_loops(judges: Judges, head: str, target: str):
     end = ENDS[HEADS.index(head) % len(ENDS)]

@@ -78,6 +78,7 @@ def test_all_trip_counts_are_right(buffers: int, tmp_path: Path):
     assert set(run(matmul(), TARGET, buffers, tmp_path).values()) == {"validated"}
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.compile
 @pytest.mark.parametrize("before, after", PLANTED.values(), ids=PLANTED)
 def test_planted_bug_is_found(before: str, after: str, tmp_path: Path):
@@ -123,6 +124,7 @@ COUNTED = [
 ]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.compile
 @pytest.mark.parametrize("line, tile", slow_but_crossed(COUNTED, ["k", "v"], 2), ids=str)
 def test_each_wait_arrival_and_count_of_attention_matters(line: tuple[str, str], tile: str, tmp_path: Path):

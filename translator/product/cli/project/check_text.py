@@ -112,7 +112,9 @@ class CheckPrinter:
             self.say("bring them up to date with: gluonize update")
         if any(state.state == "conflicts" for state in states):
             self.say("resolve the conflicts, and take their marks out")
-            self.say("those of a merge in git: git checkout --ours (or --theirs, whose edits are kept) FILE; gluonize update")
+            self.say(
+                "after a merge in git: git checkout --ours FILE, or --theirs, whichever has your edits; gluonize update"
+            )
         if any(fails(state, self.allow_edits) and state.state == "edited" for state in states):
             self.say('hand edits are fine with --allow-edits, or edits = "allow" in the configuration')
 
