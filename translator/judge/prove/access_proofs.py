@@ -292,7 +292,7 @@ def elements(t: Terms, source: Machine, its: Access, by: dict[Term, Term], mask:
         if other.loops != its.loops or base.op != "argument" or not base.data[1]:
             continue
         for place in (by, by | ({its.loops[-1][0]: t.integer(0)} if its.loops else {})):
-            if implies(t, mask, t.substitute(other.mask, place)):
+            if t.implied(conjuncts(mask), t.substitute(other.mask, place)):
                 offset = t.substitute(other.pointer.args[1], place)
                 if all(n % other.size == 0 for n in offset.poly.values()):
                     yield t.poly({m: n // other.size for m, n in offset.poly.items()})
@@ -326,8 +326,3 @@ def opened(t: Terms, offset: Term, near: Sequence[Term], known: Mapping[Term, tu
             product = t.multiply(product, again)
         total = t.add(total, product)
     return t.reduced(total, 64)
-
-
-def implies(t: Terms, mask: Term, wanted: Term) -> bool:
-    """Whether a mask says that another one holds."""
-    return t.implied(list(mask.args) if mask.op == "and" else [mask], wanted)
