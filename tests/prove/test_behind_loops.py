@@ -91,6 +91,16 @@ WRONG = {
 }
 
 
+# The last tile is copied behind the loop, too, to the slot after the last one that the loop filled.
+COPIED_BEHIND = (
+    HEAD + AHEAD.replace("%n, %c2", "%n, %c3") + copied("a", "%c0") + copied("b0", "%c1")
+    + LOOP + copied("c", "%next") + added("b", "%i", "%acc", 2) + YIELD
+    + LAST + LAST.replace("%last", "%third").replace("%two", "%last") + copied("d", "%sum#1")
+    + added("e", "%two", "%sum#0", 2) + added("f", "%last", "%ze", 1) + added("g", "%third", "%zf", 0)
+    + STORE.format("%zg") + TAIL
+)  # fmt: skip
+
+
 def verdict(source: str, kernel: str, least: int = 3):
     return prove(parse_module(source), parse_module(kernel), Contract({"n": least}))
 
@@ -104,6 +114,19 @@ def test_no_fault_behind_a_loop_is_proved(what):
     right, wrong = WRONG[what]
     assert RIGHT.count(right) == 1
     assert not verdict(summed("%n"), RIGHT.replace(right, wrong)).holds
+
+
+def test_a_copy_behind_a_loop_is_one_of_the_sources_iterations():
+    """One tile further it is no tile of the source's, or overwrites what is still to be read."""
+    assert verdict(summed("%n"), COPIED_BEHIND).word == PROVED
+    moved = COPIED_BEHIND.replace(
+        copied("d", "%sum#1"), "    %more = arith.addi %sum#1, %c1 : i32\n" + copied("d", "%more")
+    )
+    assert moved != COPIED_BEHIND and not verdict(summed("%n"), moved).holds
+    beyond = COPIED_BEHIND.replace(
+        offsets("d", "%sum#1"), "    %more = arith.addi %sum#1, %c1 : i32\n" + offsets("d", "%more")
+    )
+    assert beyond != COPIED_BEHIND and not verdict(summed("%n"), beyond).holds
 
 
 def test_tiles_that_there_may_not_be_are_not_added():

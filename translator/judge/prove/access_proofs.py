@@ -245,8 +245,9 @@ def _iterations(
 def _iteration(t: Terms, access: Access, its: Access, by: dict[Term, Term]) -> Term | None:
     """The iteration in which the source's address, which moves by the same in each, is that of an access; None where there is none."""
     count = its.loops[-1][0]
-    first, second = (t.substitute(its.pointer.args[1], by | {count: t.integer(n)}) for n in (0, 1))
-    step, way = (t.add(x, first, -1).poly for x in (second, access.pointer.args[1]))
+    places = [t.substitute(its.pointer, by | {count: t.integer(n)}) for n in (0, 1)]
+    first, second, mine = (t.address(x, its.size).args[1] for x in (*places, access.pointer))
+    step, way = (t.add(x, first, -1).poly for x in (second, mine))
     if len(step) != 1:
         return None
     ((factor, size),) = step.items()
