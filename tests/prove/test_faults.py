@@ -106,3 +106,15 @@ def test_each_rule_is_needed_of_small_modules(monkeypatch, patch, first, second)
     assert not prove(*modules).holds and prove(modules[0], modules[0]).holds
     monkeypatch.setattr(*patch)
     assert prove(*modules).holds
+
+
+@pytest.mark.parametrize("by, same", [(31, True), (30, False)])
+@pytest.mark.parametrize("shift", ["shrui", "shrsi"])
+def test_the_sign_of_a_number_is_whether_it_is_negative(shift, by, same):
+    head = (
+        HEAD
+        + f"    %one = arith.constant 1 : i32\n    %by = arith.constant {by} : i32\n    %b = arith.constant 0 : i32\n"
+    )
+    bit = f"    %s = arith.{shift} %a, %by : i32\n    %x = arith.andi %s, %one : i32\n" + STORED
+    compared = COMPARED.replace("%b, %a", "%a, %b")
+    assert prove(*(parse_module(head + text + TAIL) for text in (compared, bit))).holds == same

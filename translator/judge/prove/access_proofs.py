@@ -21,7 +21,8 @@ from gluonize.judge.prove.terms import Term, Terms
 MOST_AHEAD, MOST_INDICES = 4, 3
 MOST_TIMES = 8  # iterations in one
 Late = tuple[Term, Term]
-Fact = tuple[Term, frozenset[Term]]  # and the conditions under which it is known
+# What is known, under which conditions, and in which loops: their iterations and how many there are, outermost first.
+Fact = tuple[Term, frozenset[Term], tuple[tuple[Term, Term], ...]]
 
 
 def misplaced(
@@ -40,18 +41,19 @@ def misplaced(
         seen.add(key)
         if access.kind == "assume":
             return Difference("what the kernel assumes is not known to hold", None, access.op)
+        known = [(x, needs, ()) for x, needs, loops in facts if loops == access.loops[: len(loops)]]
         base, offset = access.pointer.args
         near = base.op == "argument" and base.data[1]
         here = (
             not near
             or fits(offset, access.size)
-            or any(same_as(t, source, access, its, facts) for its in source.accesses)
+            or any(same_as(t, source, access, its, known) for its in source.accesses)
         )
         if not here and access.kind == "copy":
             assumed[f"the tensor described by {base.data[0]} lies within its storage"] = None
         elif not here:
             return Difference("an address may be 2**32 elements away from the source's", None, access.op)
-        if not any(covers(t, access, its, facts) for its in source.accesses):
+        if not any(covers(t, access, its, known) for its in source.accesses):
             its = next((x for x in source.accesses if x.pointer.args[0] is base), None)
             return Difference("memory may be accessed that the source does not access", its and its.op, access.op)
     return None
@@ -61,12 +63,12 @@ def covers(t: Terms, access: Access, its: Access, facts: Sequence[Term]) -> bool
     """Whether the source makes an access wherever the other side does."""
     if its.pointer.args[0] is not access.pointer.args[0] or its.size != access.size:
         return False
-    for mine, by, late in iterations(t, access, its):
-        mask, on = t.substitute(access.mask, mine), t.substitute(its.mask, by)
-        if not implies(t, mask, on):
-            continue
+    for by, late in iterations(t, access, its):
+        mask, on = access.mask, t.substitute(its.mask, by)
         conditions = [*(own := conjuncts(mask)), *holding(t, facts, own)]
-        place, wanted = (t.assuming(t.substitute(x.pointer, y), conditions) for x, y in ((access, mine), (its, by)))
+        if not t.implied(conditions, t.assuming(on, conditions)):
+            continue
+        place, wanted = (t.assuming(x, conditions) for x in (access.pointer, t.substitute(its.pointer, by)))
         if t.address(place, access.size) is t.address(wanted, its.size) and (late is None or ends(t, mask, late)):
             return True
     return False
@@ -93,7 +95,7 @@ def conjuncts(mask: Term) -> list[Term]:
 
 def holding(t: Terms, facts: Sequence[Fact], conditions: Sequence[Term]) -> list[Term]:
     """The facts that are known where conditions hold."""
-    return [fact for fact, needs in facts if all(t.implied(conditions, x) for x in needs)]
+    return [x for x, needs, loops in facts if not loops and all(t.implied(conditions, x) for x in needs)]
 
 
 def at_least(t: Terms, conditions: Sequence[Term], number: Term, depth: int = 6) -> bool:
@@ -101,13 +103,13 @@ def at_least(t: Terms, conditions: Sequence[Term], number: Term, depth: int = 6)
     if number.low >= 0 or t.implied(conditions, t.no(t.negative(number))):
         return True
     for monomial, n in number.poly.items() if depth else ():
-        if len(monomial) != 1 or n <= 0:
+        if len(monomial) != 1:
             continue
         (x,) = monomial
         rest = t.poly({m: f for m, f in number.poly.items() if m != monomial})
         if x.op in ("max", "min"):
             ways = (at_least(t, conditions, t.add(rest, y, n), depth - 1) for y in x.args)
-            if any(ways) if x.op == "max" else all(ways):
+            if any(ways) if (x.op == "max") == (n > 0) else all(ways):
                 return True
         if x.op == "div" and rest.constant is not None and n == 1 and (c := x.args[1].constant) and c > 0:
             # a / c >= m where a >= c * m, for m not negative
@@ -148,6 +150,8 @@ def least(t: Terms, number: Term, depth: int = 6) -> int:
         rest = t.poly({m: f for m, f in number.poly.items() if m != monomial})
         if x.op == "max" and n > 0 or x.op == "min" and n < 0:
             best = max(best, *(least(t, t.add(rest, y, n), depth - 1) for y in x.args))
+        elif x.op in ("max", "min"):
+            best = max(best, min(least(t, t.add(rest, y, n), depth - 1) for y in x.args))
         if x.op == "div" and (c := x.args[1].constant) is not None and c > 0:
             whole = x.args[0]
             if n > 0 and n % c == 0:  # c * (a / c) >= a - (c - 1)
@@ -166,15 +170,15 @@ def same_as(t: Terms, source: Machine, access: Access, its: Access, facts: Seque
     """Whether an access is one of the source's, in one of its iterations; facts: as of `misplaced`."""
     if its.pointer.args[0] is not access.pointer.args[0]:
         return False
-    for mine, by, _ in iterations(t, access, its):
-        offset = t.substitute(access.pointer.args[1], mine)
+    offset = access.pointer.args[1]
+    for by, _ in iterations(t, access, its):
         wanted = t.substitute(its.pointer.args[1], by)
         if offset is wanted:
             return True
-        mask, on = t.substitute(access.mask, mine), t.substitute(its.mask, by)
-        if not implies(t, mask, on):
-            continue
+        mask, on = access.mask, t.substitute(its.mask, by)
         conditions = [*(own := conjuncts(mask)), *holding(t, facts, own)]
+        if not t.implied(conditions, t.assuming(on, conditions)):
+            continue
         if t.assuming(offset, conditions) is t.assuming(wanted, conditions):
             return True
         near = list(elements(t, source, its, by, on))
@@ -183,11 +187,9 @@ def same_as(t: Terms, source: Machine, access: Access, its: Access, facts: Seque
     return False
 
 
-def iterations(
-    t: Terms, access: Access, its: Access
-) -> Iterable[tuple[dict[Term, Term], dict[Term, Term], Late | None]]:
-    """Which iterations of both sides are laid beside each other: (replacements in the access, in the source's, and where the source's iteration
-    may be past its last one: that iteration and the number of them)."""
+def iterations(t: Terms, access: Access, its: Access) -> Iterable[tuple[dict[Term, Term], Late | None]]:
+    """Which iterations of both sides are laid beside each other: (replacements in the source's access, and where its iteration may be past its
+    last one: that iteration and the number of them)."""
     loops, others = access.loops, its.loops
     if len(others) not in (len(loops), len(loops) + 1):
         return
@@ -208,32 +210,58 @@ def renamings(t: Terms, access: Access, its: Access) -> Iterable[dict[Term, Term
 
 def _iterations(
     t: Terms, access: Access, its: Access, renamed: dict[Term, Term]
-) -> Iterable[tuple[dict[Term, Term], dict[Term, Term], Late | None]]:
+) -> Iterable[tuple[dict[Term, Term], Late | None]]:
     loops, others, by = access.loops, its.loops, dict(renamed)
-    several = 1
+    several, sure = 1, 0  # sure: of how many iterations ahead it is known that the source has them
     for (theirs, number), (count, mine) in zip(others, loops):
         number = t.substitute(number, by)
-        if number is not mine:
-            if (theirs, count) != (others[-1][0], loops[-1][0]) or (several := times(t, mine, number)) is None:
+        if number is not mine and t.assuming(number, conjuncts(access.mask)) is not mine:
+            if (theirs, count) != (others[-1][0], loops[-1][0]):
                 return
+            several = times(t, mine, number) or 1
+            sure = least(t, t.add(number, mine, -1))
         by[theirs] = t.integer_of(count)
     if several > 1:  # iteration j of the other side does the source's from several * j on
         (count, _), (theirs, number) = loops[-1], others[-1]
         trips = t.substitute(number, by)
         for ahead in range(several + MOST_AHEAD):
             iteration = t.add(t.scaled(t.integer_of(count), several), t.integer(ahead))
-            yield {}, by | {theirs: iteration}, (iteration, trips) if ahead else None
+            yield by | {theirs: iteration}, (iteration, trips) if ahead else None
         return
     for ahead in range(MOST_AHEAD + 1):
         if len(others) > len(loops):
-            yield {}, by | {others[-1][0]: t.integer(ahead)}, (t.integer(ahead), t.substitute(others[-1][1], by))
+            number = t.integer(ahead) if ahead < MOST_AHEAD else _iteration(t, access, its, by)
+            if number is not None and number.low >= 0:
+                yield by | {others[-1][0]: number}, (number, t.substitute(others[-1][1], by))
         elif loops:
-            count, trips = loops[-1]
-            # The other side's iteration k makes the access of the source's iteration k + ahead, which is called k here.
-            k = t.integer_of(count)
-            yield {count: t.add(k, t.integer(-ahead))}, by, (k, trips) if ahead else None
+            # The other side's iteration k makes the access of the source's iteration k + ahead.
+            (count, _), (theirs, trips) = loops[-1], others[-1]
+            iteration, trips = t.add(t.integer_of(count), t.integer(ahead)), t.substitute(trips, by)
+            yield by | {theirs: iteration}, (iteration, trips) if ahead > sure else None
         elif not ahead:
-            yield {}, by, None
+            yield by, None
+
+
+def _iteration(t: Terms, access: Access, its: Access, by: dict[Term, Term]) -> Term | None:
+    """The iteration in which the source's address, which moves by the same in each, is that of an access; None where there is none."""
+    count = its.loops[-1][0]
+    places = [t.substitute(its.pointer, by | {count: t.integer(n)}) for n in (0, 1)]
+    first, second, mine = (t.address(x, its.size).args[1] for x in (*places, access.pointer))
+    step, way = (t.add(x, first, -1).poly for x in (second, mine))
+    if len(step) != 1:
+        return None
+    ((factor, size),) = step.items()
+    out: dict = {}
+    for monomial, n in way.items():
+        rest = list(monomial)
+        for x in factor:
+            if x not in rest:
+                return None
+            rest.remove(x)
+        if n % size:
+            return None
+        out[tuple(rest)] = n // size
+    return t.poly(out)
 
 
 def times(t: Terms, trips: Term, whole: Term) -> int | None:
@@ -265,7 +293,7 @@ def elements(t: Terms, source: Machine, its: Access, by: dict[Term, Term], mask:
         if other.loops != its.loops or base.op != "argument" or not base.data[1]:
             continue
         for place in (by, by | ({its.loops[-1][0]: t.integer(0)} if its.loops else {})):
-            if implies(t, mask, t.substitute(other.mask, place)):
+            if t.implied(conjuncts(mask), t.substitute(other.mask, place)):
                 offset = t.substitute(other.pointer.args[1], place)
                 if all(n % other.size == 0 for n in offset.poly.values()):
                     yield t.poly({m: n // other.size for m, n in offset.poly.items()})
@@ -299,8 +327,3 @@ def opened(t: Terms, offset: Term, near: Sequence[Term], known: Mapping[Term, tu
             product = t.multiply(product, again)
         total = t.add(total, product)
     return t.reduced(total, 64)
-
-
-def implies(t: Terms, mask: Term, wanted: Term) -> bool:
-    """Whether a mask says that another one holds."""
-    return t.implied(list(mask.args) if mask.op == "and" else [mask], wanted)

@@ -41,7 +41,8 @@ MOST_PARTS = 32  # of a tile that are looked at each by itself
 class Verdict:
     """word: one of the four. why: what is wrong or not known, "" of what is proved. first, second: the operations of both sides at which that
     shows. seconds: of processor time. values: of integer arguments at which what could not be
-    equated differs, the smallest first; of a proof without a limit alone."""
+    equated differs, the smallest first; of a proof without a limit alone. near_limit: of what is not proved, arguments whose
+    number of tiles may overflow, and the greatest number for which it does not."""
 
     word: str
     why: str = ""
@@ -50,6 +51,7 @@ class Verdict:
     seconds: float = 0.0
     assumed: tuple[str, ...] = field(default=())
     values: tuple[dict[str, int], ...] = field(default=(), hash=False)
+    near_limit: tuple[tuple[str, ...], int] | None = None
 
     @property
     def holds(self) -> bool:
@@ -77,13 +79,20 @@ def _prove(source: Module, output: Module, contract: Contract, most: int | None)
     for module, side in ((source, "the source"), (output, "the kernel")):
         if module.clusters > 1:
             return Verdict(NOT, f"{side} runs as a cluster of workgroups")
-    verdict = _attempted(source, output, contract, most)
+    first = verdict = _attempted(source, output, contract, most)
+    headed = contract.near is not None
+    told: tuple[str, ...] = ()
+    # What a proof needs beyond the header is told: launches that do not promise it are served, too.
     small = ", ".join(sorted(promised(source, output) - (contract.near or set())))
-    if verdict.word != NOT or contract.near is None or not small:
-        return verdict
-    # What the launch at hand promises of storage beyond its header is told: launches that do not promise it are served, too.
-    again = _attempted(source, output, replace(contract, near=None), most)
-    return replace(again, assumed=(f"storage of {small} is within 2 GiB", *again.assumed)) if again.holds else verdict
+    if verdict.word == NOT and headed and small:
+        told, contract = (f"storage of {small} is within 2 GiB",), replace(contract, near=None)
+        verdict = _attempted(source, output, contract, most)
+    if verdict.word == NOT and verdict.near_limit and not headed:
+        names, limit = verdict.near_limit
+        told = (*told, f"{', '.join(names)} <= {limit}")
+        contract = replace(contract, most=(*contract.most, *((name, limit) for name in names)))
+        verdict = _attempted(source, output, contract, most)
+    return replace(verdict, assumed=(*told, *verdict.assumed)) if verdict.holds else first
 
 
 def promised(*modules: Module) -> set[str]:
@@ -104,7 +113,7 @@ def _attempted(source: Module, output: Module, contract: Contract, most: int | N
         return Verdict(REFUTED if error.hazard else NOT, error.why, *ops)
     if found is not None:
         values = attempt.apart(found) if most is None else ()
-        return Verdict(NOT, found.why, found.first, found.second, values=values)
+        return Verdict(NOT, found.why, found.first, found.second, values=values, near_limit=attempt.near_limit())
     return Verdict(REORDERED if attempt.reordered else PROVED, assumed=tuple(attempt.assumed))
 
 
@@ -151,9 +160,11 @@ class _Attempt:
                     side, "slots that are read behind a loop whose number of iterations is not known", error.op, False
                 ) from None
             except StoresTo:
-                raise _Sided(side, "a while loop that stores", t.at, False) from None
+                why = "a while loop that stores: programs that wait for each other are not modelled"
+                raise _Sided(side, why, t.at, False) from None
             except Hazard as error:
                 raise _Sided(side, error.why, error.op or t.at, side == 1) from None
+        effects = split(t, *effects)
         found = self._difference(effects)
         if found is None:
             found = misplaced(t, *self.machines, self.assumed)
@@ -162,10 +173,23 @@ class _Attempt:
             return found
         self.assumed.clear()
         self.reordered = False
-        if self._difference([[where(t, x, facts) for x in side] for side in effects]) is not None:
-            return found
+        if (again := self._difference([[where(t, x, facts) for x in side] for side in effects])) is not None:
+            return again
         self.assumed |= {f"no tile of {name} begins before it": None for name in self.machines[1].given.values()}
         return misplaced(t, *self.machines, self.assumed, facts)
+
+    def near_limit(self) -> tuple[tuple[str, ...], int] | None:
+        """Arguments of 32 bits whose number of tiles, `(K + 63) / 64`, is computed so that it may overflow, and the greatest number for which it
+        does not."""
+        t, more = self.terms, {}
+        for x in t.all("div"):
+            whole, size = t._atom(x.args[0]), x.args[1].constant
+            if whole is None or whole.op != "wrap" or whole.data != 32 or size is None:
+                continue
+            atom = t._atom(t.add(whole.args[0], t.integer(1 - size)))
+            if atom is not None and atom.op == "argument":
+                more[atom.data[0]] = size - 1
+        return (tuple(sorted(more)), (1 << 31) - 1 - max(more.values())) if more else None
 
     def apart(self, found: Difference) -> tuple[dict[str, int], ...]:
         """Small values of arguments at which what could not be equated differs."""
@@ -179,8 +203,8 @@ class _Attempt:
         found = self._first(effects)
         if found is not None:
             again, zeros = rolled(self.terms, *effects)
-            if again != effects[1]:
-                effects = [effects[0], again]
+            if again != effects:
+                effects = again
                 found = self._first(effects)
                 self.reordered |= zeros
         if found is None or not (parts := list(in_parts(self.terms, effects))):
@@ -230,6 +254,17 @@ class _Attempt:
         return out
 
 
+def split(t: Terms, source: list[Term], other: list[Term]) -> list[list[Term]]:
+    """Effects of both sides; where all that the other one does is done on a condition, or on its contrary, the source's in two, too."""
+    if [x.op for x in other] != ["branch"] or [x.op for x in source] == ["branch"]:
+        return [source, other]
+    (way,) = other
+    on, effects = way.args[0], way.args[1:]
+    ways = (on, source, effects[: way.data]), (t.no(on), source, effects[way.data :])
+    sides = zip(*([[t.assuming(x, [c]) for x in side] for side in both] for c, *both in ways))
+    return [[t.node("branch", len(first), (on, *first, *second), "effect")] for first, second in sides]
+
+
 def in_parts(t: Terms, effects: list[list[Term]]) -> Iterator[list[list[Term]]]:
     """Effects with indices of tiles in parts, where these are computed in parts: all that a tile is, if there are few; else none."""
     cuts: dict[Term, int] = {}
@@ -248,18 +283,30 @@ def in_parts(t: Terms, effects: list[list[Term]]) -> Iterator[list[list[Term]]]:
 
 
 def where(t: Terms, effect: Term, facts: Sequence[Fact], known: tuple[Term, ...] = ()) -> Term:
-    """An effect where facts hold, each where its conditions do. known: what holds around the effect."""
+    """An effect where facts hold, each where its conditions do, in the loops that it was found in. known: what holds around the effect."""
     if effect.op == "store":
         mask = effect.args[1]
         conditions = [*known, *conjuncts(mask)]
         conditions += holding(t, facts, conditions)
         place, value = (t.assuming(x, conditions) for x in (effect.args[0], effect.args[2]))
         return t.store(effect.data, place, mask, value)
-    if effect.op in ("loop", "branch", "group"):
-        own = [known] * len(effect.args)
-        if effect.op == "branch":
-            first, second = ((*known, x) for x in (effect.args[0], t.no(effect.args[0])))
-            own[1:] = [first] * effect.data + [second] * (len(effect.args) - 1 - effect.data)
-        args = [where(t, x, facts, holds) for x, holds in zip(effect.args, own)]
-        return t.rebuilt(effect, args)
+    if effect.op == "branch":
+        first, second = ((*known, x) for x in (effect.args[0], t.no(effect.args[0])))
+        own = [known] + [first] * effect.data + [second] * (len(effect.args) - 1 - effect.data)
+        return t.rebuilt(effect, [where(t, x, facts, holds) for x, holds in zip(effect.args, own)])
+    if effect.op == "loop":
+        trips, group = effect.args
+        _, count, inner = t.open_group(group)
+        inside = [_inside(t, x, t.integer_of(count)) for x in facts if x[2] and x[2][0][1] is trips]
+        facts = [x for x in facts if not x[2]] + inside
+        group = t.group([], count, [where(t, x, facts, known) for x in inner])
+        return t.node("loop", effect.data, (trips, group), "effect")
     return effect
+
+
+def _inside(t: Terms, fact: Fact, iteration: Term) -> Fact:
+    """A fact of a loop in one of its iterations."""
+    said, needs, ((count, _), *loops) = fact
+    by = {count: iteration}
+    again = tuple((x, t.substitute(trips, by)) for x, trips in loops)
+    return t.substitute(said, by), frozenset(t.substitute(x, by) for x in needs), again

@@ -235,9 +235,10 @@ class SharedMemory:
             for i, cell in enumerate(cells):
                 that = its[cell.box].content
                 if cell.content is not that:
-                    if cell.content is None or that is None:
-                        raise NotProved("a branch that changes what shared memory holds", op)
-                    cells[i] = replace(cell, content=self.terms.select(condition, cell.content, that))
+                    known = cell.content is not None and that is not None
+                    cells[i] = replace(
+                        cell, content=self.terms.select(condition, cell.content, that) if known else None
+                    )
         assert len(pairs) == len(list(self.under_way()))
         return out
 

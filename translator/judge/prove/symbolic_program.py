@@ -10,12 +10,23 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import lcm
 from typing import Any
 
 from gluonize.judge.prove.last_uses import TAKES_PLACE, last_uses
 from gluonize.judge.prove.op_table import CONTROL, TABLE, control
-from gluonize.judge.prove.proof_values import NotProved, StoresTo, Tensor, argument, symbol_of
+from gluonize.judge.prove.proof_values import (
+    Hazard,
+    NeedCase,
+    NeedConstant,
+    NotProved,
+    StoresTo,
+    Tensor,
+    argument,
+    symbol_of,
+)
 from gluonize.judge.prove.slot_boxes import SharedMemory
+from gluonize.judge.prove.term import subterms
 from gluonize.judge.prove.terms import Term, Terms, bits, is_integer
 from gluonize.trace.model.module import Module
 from gluonize.trace.model.op import Block, Op, Region
@@ -27,6 +38,7 @@ UNKNOWN = "?"  # what is reached through a pointer that is no argument
 MOST_STEPS = 200_000
 MOST_PATHS = 64
 MOST_CALLS = 16  # of functions in each other
+MOST_CASES = 24  # of the number of a loop's iterations
 BIG = 500  # nodes of a term that are copied where it is taken at other indices
 
 
@@ -65,7 +77,7 @@ class Machine:
         self.conditions: list[Term] = []
         self.promises: set[Term] = set()  # what the source assumes
         # Tiles do not begin before what they are tiles of, where conditions hold: said where a proof rests on it.
-        self.given: dict[tuple[Term, frozenset[Term]], str] = {}
+        self.given: dict[tuple[Term, frozenset[Term], tuple[tuple[Term, Term], ...]], str] = {}
         self.env: dict[str, Any] = {}
         self.steps = self.paths = self.calls = 0
         self.copies_end = False
@@ -73,6 +85,8 @@ class Machine:
         self.tiles: tuple[Term, Term, Term] | None = None
         self.ended = False  # with the last of them
         self.line = 0  # of the operation of the kernel itself that is looked at
+        # Of a loop, by its line: how often it runs, and by how many remainders of its iterations it was looked at.
+        self.trips: dict[int, tuple[Term, int]] = {}
         self.strict = module.has("tt.atomic_cas", "tt.atomic_poll", "amdg.buffer_atomic_cas")
 
     def run(self) -> list[Term]:
@@ -82,6 +96,21 @@ class Machine:
         env = {name: value for (name, _), value in zip(entry.arguments, self.arguments)}
         self.region(entry.region, env)
         return self.effects
+
+    # --- going back
+
+    def state(self) -> tuple:
+        """What a run has made so far, for `back_to`."""
+        frames, shared = [copy_of(f) for f in self.frames], self.shared.copied()
+        changing = list(self.effects), list(self.accesses), frames, shared, list(self.conditions), dict(self.given)
+        return changing, (self.calls, self.line, self.ended, self.terms.residues)
+
+    def back_to(self, state: tuple) -> None:
+        """Forget what was run since then."""
+        (effects, accesses, frames, shared, conditions, given), kept = state
+        self.effects, self.accesses, self.conditions, self.given = [*effects], [*accesses], [*conditions], {**given}
+        self.frames, self.shared = [copy_of(f) for f in frames], shared.copied()
+        self.calls, self.line, self.ended, self.terms.residues = kept
 
     # --- regions
 
@@ -171,8 +200,13 @@ class Machine:
         """A condition, or what the way here says of it."""
         return self.terms.assuming(condition, self.conditions) if self.conditions else condition
 
-    def block(self, block: Block, env: dict[str, Any]) -> tuple[str, list[Any], Op]:
-        for op in block.ops:
+    def block(
+        self, block: Block, env: dict[str, Any], first: int = 0, in_case: bool = False
+    ) -> tuple[str, list[Any], Op]:
+        """Run a block from an operation on. in_case: that operation is a loop of which all is said that is behind it."""
+        for number, op in enumerate(block.ops[first:], first):
+            if op.name == "scf.for" and not (in_case and number == first):
+                return self._loop_and_rest(block, number, env)
             self.steps += 1
             if self.steps > MOST_STEPS:
                 raise NotProved("it runs for too long", op)
@@ -194,11 +228,65 @@ class Machine:
             else:
                 handler = TABLE.get(name)
                 if handler is None:
-                    raise NotProved(f"{name} is not known", op)
+                    several = "barrier" in name or "warp_specialize" in name
+                    why = "not modelled: warps in partitions, and what they wait for" if several else "not known"
+                    raise NotProved(f"{name} is {why}", op)
                 results = handler(self, op, [env[x] for x in op.operands])
             for key, value in zip(op.results, results):
                 env[key] = value
         return "", [], block.ops[-1] if block.ops else None  # type: ignore[return-value]
+
+    def _loop_and_rest(self, block: Block, number: int, env: dict[str, Any]) -> tuple[str, list[Any], Op]:
+        """Run a loop and what is behind it in its block; where slots are used there whose number depends on how often the loop ran, once for
+        each remainder of that: all of them must have the same effects."""
+        op, state, before = block.ops[number], self.state(), dict(env)
+        try:
+            return self.block(block, env, number, True)
+        except (NeedCase, NeedConstant) as need:
+            if (found := self._cases(op, need)) is None:
+                raise
+        trips, atom, modulus = found
+        t, ends, accesses, given = self.terms, [], [], []
+        for r in range(modulus):
+            self.back_to(state)
+            more = trips.poly.get((), 0)
+            self.terms.residues = {**self.terms.residues, atom: (modulus, (r - more) % modulus)}
+            env.update(before)
+            try:
+                end, values, last = self.block(block, env, number, True)
+            except Hazard as error:  # of a case that no launch may be in
+                raise NotProved(f"{error.why}, where a loop before runs {modulus} n + {r} times", error.op) from None
+            if end in ("cf.br", "cf.cond_br"):
+                raise NotProved("slots that are read behind a loop before the function goes on elsewhere", op)
+            counts = [f.counts for f in self.frames]
+            ends.append((values, self.shared, self.effects, counts))
+            accesses += self.accesses[len(state[0][1]) :]
+            given.append(self.given)
+        self.terms.residues = state[1][-1]
+        self.accesses = [*state[0][1], *accesses]
+        self.given = {x: name for x, name in given[0].items() if all(x in its for its in given)}
+        if any(x[2:] != ends[0][2:] for x in ends):
+            raise NotProved("what is stored behind a loop depends on the remainder of its number of iterations", op)
+        values, self.shared = ends[0][:2]
+        for r, (its, shared, *_) in enumerate(ends[1:], 1):
+            condition = t.is_zero(t.add(t.rem(trips, t.integer(modulus)), t.integer(-r)))
+            values = [chosen(self, condition, a, b, op) for a, b in zip(its, values)]
+            if end != "tt.return":
+                self.shared = shared.merged(self.shared, condition, op)
+        return end, values, last
+
+    def _cases(self, op: Op, need: NeedCase | NeedConstant) -> tuple[Term, Term, int] | None:
+        """(how often a loop runs, the atom of that number, by how many remainders) that decides which slots are used behind it; None where
+        that is another loop's."""
+        trips, modulus = self.trips.get(op.line, (self.terms.integer(0), 1))
+        atom = self.terms._atom(self.terms.add(trips, self.terms.integer(-trips.poly.get((), 0))))
+        if atom is None or trips.low < 0 or atom in self.terms.residues:
+            return None
+        if isinstance(need, NeedCase):
+            mine = need.op is op
+        else:
+            mine, modulus = atom in subterms([need.index]), lcm(modulus, need.extent)
+        return (trips, atom, modulus) if mine and modulus <= MOST_CASES else None
 
     @cached_property
     def _last_uses(self) -> dict[int, int]:

@@ -276,7 +276,7 @@ class Conditions(Numbers):
                     out = self.select(c, walk(t.args[1]), walk(t.args[2]))
             elif t.element == "i1" and t.op in ("lt0", "eq0", "and", "or", "not"):
                 out = decided(t)
-                if out is t:
+                if out not in (self.true, self.false):
                     out = self.again(t, [walk(x) for x in t.args])
                     out = decided(out) if out is not t else t
             elif t.op == "rem" and self._less_for_sure(conditions, *t.args):

@@ -71,6 +71,10 @@ class Numbers:
             term.made_by[self.side] = self.at
         return term
 
+    def all(self, op: str) -> list[Term]:
+        """All terms of an operation that were made so far."""
+        return [x for x in self._known.values() if x.op == op]
+
     def fresh(self, op: str, element: str, low: int | None = None, high: int | None = None, data: Any = None) -> Term:
         """A symbol that nothing else is."""
         self.fresh_numbers += 1

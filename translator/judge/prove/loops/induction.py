@@ -24,7 +24,7 @@ from gluonize.judge.prove.loops.turns import Again, Knowledge
 from gluonize.judge.prove.op_table import control
 from gluonize.judge.prove.proof_values import NeedCase, NotProved, StoresTo, Tensor, indices, lam_over
 from gluonize.judge.prove.slot_boxes import SharedMemory
-from gluonize.judge.prove.symbolic_program import LoopFrame, Machine, copy_of
+from gluonize.judge.prove.symbolic_program import LoopFrame, Machine
 from gluonize.judge.prove.terms import INFINITE, Term, bits, is_integer
 from gluonize.trace.model.op import Op
 
@@ -35,19 +35,18 @@ MOST_TRIPS = (1 << 31) - 1  # no loop runs more often: it would take hours
 @control("scf.for")
 def run_for(m: Machine, op: Op, env: dict[str, Any]) -> list[Any]:
     """Run an `scf.for`; -> what it carries out."""
-    known = Knowledge()
+    known, state = Knowledge(), m.state()
     for _ in range(40):
-        state = (m.effects, list(m.accesses), [copy_of(f) for f in m.frames], m.shared.copied(), m.terms.residues)
         try:
             return _attempt(m, op, dict(env), known)
         except StoresTo as found:
-            m.effects, m.accesses, m.frames, m.shared, m.terms.residues = state
+            m.back_to(state)
             # Raised for the outermost loop that did not know.
             if found.frame.name != f"loop {op.line}" or found.name in known.stores:
                 raise
             known.stores.add(found.name)
         except Again:
-            m.effects, m.accesses, m.frames, m.shared, m.terms.residues = state
+            m.back_to(state)
     raise NotProved("a loop that is not understood", op)
 
 
@@ -231,6 +230,7 @@ class Loop(Solved):
                     except (NotProved, KeyError):
                         cells[i] = replace(cell, content=None)
         m.shared = shared
+        m.trips[self.op.line] = self.trips, len(self.turns)
 
     def _unknown(self, shared: SharedMemory) -> None:
         """Which slot holds what depends on the number of iterations: what is under way to any of them may be under way to each."""

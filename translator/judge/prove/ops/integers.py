@@ -69,6 +69,11 @@ def _opaque(op_name: str) -> Callable[[Terms, Term, Term, int], Term]:
 def _bits_and(t: Terms, a: Term, b: Term, w: int) -> Term:
     x, y = t.value(a, w), t.value(b, w)
     for value, mask in ((x, y.constant), (y, x.constant)):
+        choice = t._atom(value)
+        if mask is not None and choice is not None and choice.op == "sel":
+            condition, *ways = choice.args
+            if all(way.constant is not None for way in ways):
+                return t.select(condition, *(t.integer(way.constant & mask) for way in ways))
         if mask is not None and mask > 0 and mask & (mask + 1) == 0:
             source = value if value.low >= 0 else t.unsigned(value, w)
             return t.rem(source, t.integer(mask + 1))
@@ -110,6 +115,8 @@ def _shift_left(t: Terms, a: Term, b: Term, w: int) -> Term:
 def _shift_right(signed: bool) -> Callable[[Terms, Term, Term, int], Term]:
     def made(t: Terms, a: Term, b: Term, w: int) -> Term:
         by, x = b.constant, t.value(a, w) if signed else t.unsigned(a, w)
+        if by == w - 1:  # the sign
+            return t.select(t.negative(t.value(a, w)), t.integer(-1 if signed else 1), t.integer(0))
         if by is not None and 0 <= by < w and x.low >= 0:
             return t.div(x, t.integer(1 << by))
         return _opaque("shrsi" if signed else "shrui")(t, a, b, w)

@@ -170,12 +170,11 @@ def _to_local(m: Machine, op: Op, d: Descriptor, view: View) -> None:
     pointer, inside = tile(m, d, (m.terms.integer(0),) * len(d.sizes))
     if d.padding != 1:
         raise NotProved("a descriptor that fills with other numbers than 0", op)
-    always = not m.inside() and d.enabled is m.terms.true
-    if m.side == 1 and always and d.base.args[0].op == "argument":
+    if m.side == 1 and d.enabled is m.terms.true and d.base.args[0].op == "argument":
         for offset in d.offsets:
             if offset.low < 0:
                 fact = m.terms.no(m.terms.negative(offset))
-                m.given[fact, frozenset(m.conditions)] = d.base.args[0].data[0]
+                m.given[fact, frozenset(m.conditions), m.inside()] = d.base.args[0].data[0]
     m.conditions.append(d.enabled)
     value = fetched(m, op, pointer, inside, None, d.element, "copy", True)
     m.conditions.pop()
