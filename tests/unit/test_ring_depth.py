@@ -126,7 +126,9 @@ def test_launches_of_several_depths_are_one_kernel(tmp_path, monkeypatch):
     made = translate_kernel(TranslateRequest(KERNEL, "gfx950", launches=specs, general=True))
     assert made.text.count("def matmul_kernel(") == 1 and "_layouts(" not in made.text
     # Eight slots of 64 columns ahead, and the 63 of a last tile: 575.
-    assert "#   assumes 0 <= K <= 2**31 - 576\n" in made.text and made.text.count("<= K <=") == 2  # the check says it, too
+    assert (
+        "#   assumes 0 <= K <= 2**31 - 576\n" in made.text and made.text.count("<= K <=") == 2
+    )  # the check says it, too
     deepest = [o.spec for o in made.outcomes if o.spec.id.endswith("num_stages=8")]
     assert {spec.options["num_stages"] for spec in deepest} == {8} and all(
         spec.constexprs["BLOCK_M"] < 64 for spec in deepest
