@@ -12,7 +12,7 @@ from gluonize.read.spec.launch import read_launches
 from gluonize.request import TranslateRequest
 from gluonize.trace.model.layouts import Blocked, Slice
 from gluonize.translation import translate_kernel
-from gluonize.write.function import rewriter
+from gluonize.write.layouts import demand_walk
 
 ROWS = Blocked((1, 4), (8, 8), (4, 1), (1, 0))
 COLUMNS = Blocked((4, 1), (8, 8), (1, 4), (0, 1))
@@ -76,7 +76,7 @@ def test_one_layout_contradicts_nothing(layouts):
 
 
 def test_a_function_that_does_not_settle_is_refused_with_both_places(monkeypatch):
-    monkeypatch.setattr(rewriter, "MAX_ROUNDS", 1)
+    monkeypatch.setattr(demand_walk, "MAX_ROUNDS", 1)
     folder = Path(__file__).parents[2] / "fixtures" / "matmul"
     launch = read_launches(str(folder / "launches.json"))[0]
     found = translate_kernel(TranslateRequest(str(folder / "kernel.py"), "gfx950", launches=(launch,)))

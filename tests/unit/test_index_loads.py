@@ -182,7 +182,8 @@ def test_values_that_replace_themselves_keep_their_name_in_one_layout():
         )
 
     old, new = state("row_ahead_t", ("a", "b"), (3, 4)), state("row_ahead_t", ("b", "a"), (2, 5))
-    rw = SimpleNamespace(redefined=frozenset({"row_ahead"}), states={1: old, 2: new})
+    layouts = SimpleNamespace(states={1: old, 2: new})
+    rw = SimpleNamespace(redefined=frozenset({"row_ahead"}), layouts=layouts)
     assert Expressions.primary(rw, old) == Expressions.primary(rw, new) == "b"
     rw.redefined = frozenset({"row"})
     assert Expressions.primary(rw, old) == "a"

@@ -23,7 +23,6 @@ WITHOUT = {
     ),
     "of no builder that Gluon has": "ttng.clc_try_cancel_sync",
     "how the hardware saturates is not documented, and no translation has it": "amdg.scaled_downcast_fp4 amdg.scaled_downcast_fp8",
-    "instructions of one architecture": "ttg.inline_asm",
 }
 
 

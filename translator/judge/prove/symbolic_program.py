@@ -228,7 +228,7 @@ class Machine:
             else:
                 handler = TABLE.get(name)
                 if handler is None:
-                    several = "barrier" in name or "warp_specialize" in name
+                    several = "barrier" in name or "warp" in name
                     why = "not modelled: warps in partitions, and what they wait for" if several else "not known"
                     raise NotProved(f"{name} is {why}", op)
                 results = handler(self, op, [env[x] for x in op.operands])

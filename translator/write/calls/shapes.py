@@ -186,7 +186,7 @@ class Shape(Kind):
         if data is None or len(steps) > 1:
             return None
         try:
-            return RELATIONS[steps[0]].home(facts, asked.home(data), facts.tensor(data), fact, call)
+            return _relation(facts, call).home(facts, asked.home(data), facts.tensor(data), fact, call)
         except NoLayout:
             return None
 
@@ -194,7 +194,7 @@ class Shape(Kind):
         facts, tensors = asked.facts, tensors_of(asked.facts, call)
         if not tensors:
             return super().homes(asked, call, fact)
-        if _relation(call) is RELATIONS["split"]:
+        if _relation(facts, call) is RELATIONS["split"]:
             return (split_home(facts, asked.home, call.node, tensors[0]),) * 2
         got = asked.home(max(tensors, key=lambda a: facts.tensor(a).rank))  # it has all dimensions of what both become
         return for_tensors(fact, lambda f: got)
@@ -204,28 +204,33 @@ class Shape(Kind):
         data = first_tensor(facts, call.given)
         if data is None:
             return {}
-        if _relation(call) is RELATIONS["split"]:
-            return _relation(call).wants(writing, call, data, want)
+        if _relation(facts, call) is RELATIONS["split"]:
+            return _relation(facts, call).wants(writing, call, data, want)
         if facts.tensor(call.node) is None:
             return _pair_wants(writing, call.given, want) if isinstance(facts.fact(call.node), TupleFact) else {}
-        return _relation(call).wants(writing, call, data, want or writing.home(call.node))
+        return _relation(facts, call).wants(writing, call, data, want or writing.home(call.node))
 
     def text(self, at: Place, call: Called, want: Any) -> Written:
         writing, facts, node = at.site, at.site.facts, call.node
         data = first_tensor(facts, call.given)
         if data is None:
             return _scalar_shape(writing, node, call.callee, call.given, want)
-        if _relation(call) is RELATIONS["split"]:
-            return _relation(call).text(writing, call, data, want)
+        if _relation(facts, call) is RELATIONS["split"]:
+            return _relation(facts, call).text(writing, call, data, want)
         if facts.tensor(node) is None:
             if isinstance(facts.fact(node), TupleFact):  # broadcast(a, b)
                 return _elementwise_pair(writing, node, call.callee, call.given, want)
             return call_text.generic(writing, node, {})
-        return _relation(call).text(writing, call, data, want or writing.home(node))
+        return _relation(facts, call).text(writing, call, data, want or writing.home(node))
 
 
-def _relation(call: Called) -> Relation:
-    return RELATIONS[call.callee.row.layouts[0]]
+def _relation(facts: FunctionFacts, call: Called) -> Relation:
+    found = RELATIONS.get(call.callee.row.layouts[0])
+    if found is None:
+        what = f"`{call.callee.name}` is not translated"
+        why = f"its row says that layouts are `{call.callee.row.layouts[0]}`, which is no relation of shapes"
+        raise refuse(facts.frame, call.node, "shape-call", what, why)
+    return found
 
 
 def _reshaped(writing: Writing, node: ast.Call, callee, given, want: Layout) -> Written:
