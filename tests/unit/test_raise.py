@@ -18,8 +18,8 @@ from gluonize.judge.lower.children.worker import WorkerPool
 from gluonize.lift.kernel import lift_kernel
 from gluonize.product.cli.edge import run
 from gluonize.raised.kernel import _in_words, raise_module
+from gluonize.raised.naming.unique import with_unique_values
 from gluonize.raised.table import ROWS, Row
-from gluonize.raised.unique import with_unique_values
 from gluonize.raised.waits import Groups
 from gluonize.read.kernels.load import load_kernel
 from gluonize.read.spec.launch import LaunchSpec, read_launches

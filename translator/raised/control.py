@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from gluonize.raised.names import plain
-from gluonize.raised.origins import author_name
+from gluonize.raised.naming.names import plain
+from gluonize.raised.naming.origins import author_name
 from gluonize.raised.text import Written
 from gluonize.raised.writer import Line, Writer
 from gluonize.trace.model.op import Block, Op

@@ -18,9 +18,9 @@ from gluonize.gluon.version_words import VersionWords
 from gluonize.gluon.walk import mapped
 from gluonize.raised.blocks import Structure
 from gluonize.raised.function_text import text_of
+from gluonize.raised.naming.unique import with_unique_values
 from gluonize.raised.operations import HANDLERS
 from gluonize.raised.text import SPEC_TYPES, Written
-from gluonize.raised.unique import with_unique_values
 from gluonize.raised.writer import Shared, Writer
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.rules.gluon import GLUON

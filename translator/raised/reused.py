@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gluonize.raised.names import plain
+from gluonize.raised.naming.names import plain
 from gluonize.raised.writer import Line
 
 Place = tuple[tuple[int, int], ...]  # of a statement: (block, its number there), the outermost first

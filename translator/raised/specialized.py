@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gluonize.raised.control import leave
 from gluonize.raised.function_text import text_of
-from gluonize.raised.names import plain
+from gluonize.raised.naming.names import plain
 from gluonize.raised.text import Written
 from gluonize.raised.writer import Writer
 from gluonize.trace.model.op import Op, Region

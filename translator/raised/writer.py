@@ -17,11 +17,11 @@ from gluonize.gluon.imports import Import
 from gluonize.gluon.layout_names import LayoutNames
 from gluonize.gluon.own_builtins import BUILTIN
 from gluonize.gluon.references import References
-from gluonize.raised.constexprs import Constexprs
-from gluonize.raised.names import Names, part_of, plain
-from gluonize.raised.origins import Origins
-from gluonize.raised.roles import UNSURE, suggest_roles
-from gluonize.raised.source import Source, Sources
+from gluonize.raised.naming.constexprs import Constexprs
+from gluonize.raised.naming.names import Names, part_of, plain
+from gluonize.raised.naming.origins import Origins
+from gluonize.raised.naming.roles import UNSURE, suggest_roles
+from gluonize.raised.naming.source import Source, Sources
 from gluonize.raised.table import COPIES, ORDERS, PING_PONG, PROMISES, ROWS, Row
 from gluonize.raised.text import ANY, ATOM, COMPARISON, OPERATORS, SUM, UNARY, Written, dtype
 from gluonize.raised.waits import AnotherBlock, Groups

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gluonize.gluon.layout_names import LayoutNames, product_role, store_role
-from gluonize.raised.origins import PRODUCTS, Origins
+from gluonize.raised.naming.origins import PRODUCTS, Origins
 from gluonize.trace.model.module import Function, Module
 from gluonize.trace.model.op import Op
 from gluonize.trace.model.types import Type

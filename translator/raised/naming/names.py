@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from gluonize.gluon.layout_names import LayoutNames, product_role
-from gluonize.raised.origins import Origins, author_name
-from gluonize.raised.roles import UNSURE
+from gluonize.raised.naming.origins import Origins, author_name
+from gluonize.raised.naming.roles import UNSURE
 from gluonize.trace.model.layouts import Layout, Mfma, Slice, Wmma
 from gluonize.trace.model.module import Function, Module
 from gluonize.trace.model.op import Op

@@ -12,8 +12,8 @@ from collections import Counter, defaultdict
 from collections.abc import Container, Iterator
 from functools import cached_property
 
-from gluonize.raised.origins import PRODUCTS, Origins
-from gluonize.raised.source import Sources
+from gluonize.raised.naming.origins import PRODUCTS, Origins
+from gluonize.raised.naming.source import Sources
 from gluonize.read.spec.launch import AMD_OPTIONS
 from gluonize.trace.model.module import Function, Module
 from gluonize.trace.model.op import Op, is_arithmetic
