@@ -105,7 +105,7 @@ class LayoutNames:
 
         defined: layouts that the function itself defines.
         """
-        every = list(used)
+        every = list(dict.fromkeys(used))
         layouts: dict[Layout, None] = {}
         for one in every:
             if isinstance(one, DotOperand):

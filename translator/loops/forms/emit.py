@@ -83,10 +83,10 @@ def emit_statement(site: LoopSite, loop: PipelinedLoop, s: ast.stmt) -> None:
     if before:
         fetches = _fetches(site, loop, before, indent)
         site.edits.append((start, start, code_of(*(code_of(node, indent) for node in fetches))))
-    places = {ring: used_last(site.facts, loop, ring) for ring in after}
-    for place in dict.fromkeys(places.values()):
+    places = [used_last(site.facts, loop, ring) for ring in after]
+    for place in dict.fromkeys(places):
         end = site.facts.source.span(place or s)[1]
-        fetches = _fetches(site, loop, [ring for ring in after if places[ring] is place], indent)
+        fetches = _fetches(site, loop, [ring for ring, own in zip(after, places) if own is place], indent)
         site.edits.append((end, end, code_of(*(code_of(indent, node) for node in fetches))))
 
 
