@@ -20,7 +20,7 @@ DEMO := .demo
 .PHONY: help
 help:
 	@echo 'make demo      set up and do the main job on fixtures/matmul and fixtures/softmax'
-	@echo 'make test      set up and run the tests, about 7 minutes on two idle cores'
+	@echo 'make test      set up and run the tests, about 6 minutes on two idle cores'
 	@echo 'make test-slow the slow tests: every command of the documentation, mutants of every golden'
 	@echo 'make test-versions  the compatibility part with Triton 3.8, in an environment of its own; doctor says the same of yours'
 	@echo 'make test-all  all tests, each fixture compiled for every target'

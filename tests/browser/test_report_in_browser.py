@@ -9,6 +9,7 @@ from pathlib import Path
 import chromium
 import png
 import pytest
+from slow_rows import slow_but
 
 from gluonize.product.cli.edge import run
 
@@ -21,7 +22,7 @@ pytestmark = needs_browser
 FIXTURES = {"matmul": "gfx950", "flash_attention": "gfx950"}
 
 
-@pytest.fixture(scope="module", params=sorted(FIXTURES))
+@pytest.fixture(scope="module", params=slow_but(FIXTURES))
 def page(request, tmp_path_factory) -> str:
     """The report of a fixture as `gluonize report` writes it."""
     folder = ROOT / "fixtures" / request.param
