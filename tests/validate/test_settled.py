@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,8 @@ from gluonize.read.spec.launch import read_launches
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 
 
-def judged(folder: Path, fixture: str, target: str, **changes: str) -> dict:
-    """What validating a golden with `changes` of its text finds, proof and all."""
+def judged(folder: Path, fixture: str, target: str, grid: tuple[int, ...] = (), **changes: str) -> dict:
+    """What validating a golden with `changes` of its text finds, proof and all. grid: another than that of the launch."""
     source = FIXTURES / fixture / "kernel.py"
     text = (FIXTURES / fixture / "golden" / f"{target}.py").read_text()
     for before, after in changes.items():
@@ -23,6 +24,7 @@ def judged(folder: Path, fixture: str, target: str, **changes: str) -> dict:
     output = folder / "out.py"
     output.write_text(text)
     spec = read_launches(str(FIXTURES / fixture / "launches.json"))[0]
+    spec = replace(spec, grid=grid or spec.grid)
     return validate_job({"source": str(source), "output": str(output), "target": target, "launch": spec, "prove": True})
 
 
@@ -35,6 +37,11 @@ def test_two_sets_of_inputs_are_run_of_what_is_proved(tmp_path, fixture):
     found = judged(tmp_path, fixture, "gfx950")
     assert found["status"] == "validated" and found["proof"]["status"] == "proved"
     assert is_settled(found) and len(found["variants"]) == 1 and found["coverage"]["complete"]
+
+
+def test_a_grid_without_programs_is_translated_and_nothing_is_validated(tmp_path):
+    found = judged(tmp_path, "softmax", "gfx950", grid=(0,))
+    assert found["status"] == "not_runnable" and "[0] has no programs" in found["reason"]
 
 
 @pytest.mark.parametrize(

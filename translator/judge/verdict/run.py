@@ -80,6 +80,10 @@ def validate_pair(
         source = parse_module(source_text, source_file)
         translated = parse_module(translated_text, translated_file)
         names = (source_names, translated_names)
+        if 0 in spec.grid:
+            raise NotRunnable(
+                "launch", f"a grid of {list(spec.grid)} has no programs: nothing runs, and nothing can be checked"
+            )
         if inputs is None and not is_whole(spec):
             of_pair = (*names, observe, tiles, shared)
             result = _with_made_up_values(

@@ -360,12 +360,9 @@ class _Checker:
 
     def grid(self, value: Any) -> tuple[int, ...]:
         sizes = value if isinstance(value, (list, tuple)) else None
-        if sizes is None or len(sizes) > 3 or any(type(n) is not int or n < 1 for n in sizes):
-            message = f"expected at most three positive integers, not {json.dumps(value)}"
-            help = f"write [{value}]" if type(value) is int and value > 0 else "such as [128, 1, 1]"
-            if sizes and 0 in sizes:
-                message = f"{json.dumps(value)} has no programs: nothing runs, and nothing can be checked"
-                help = f"write how many there are, {help}, or leave the grid out"
+        if sizes is None or len(sizes) > 3 or any(type(n) is not int or n < 0 for n in sizes):
+            help = f"write [{value}]" if type(value) is int and value >= 0 else "such as [128, 1, 1]"
+            message = f"expected at most three non-negative integers, not {json.dumps(value)}"
             self.report("spec-field", "grid", message, help)
             return ()
         return tuple(sizes)
