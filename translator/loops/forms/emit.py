@@ -91,8 +91,8 @@ def emit_statement(site: LoopSite, loop: PipelinedLoop, s: ast.stmt) -> None:
 
 
 def used_last(facts: FunctionFacts, loop: PipelinedLoop, ring: Ring) -> ast.stmt | None:
-    """The statement that reads a tile which waited in registers last, where products follow that hide the next one's latency: loaded
-    behind it, that one has the same registers. Loaded before, it is moved there at the end of the iteration, and waited for.
+    """The statement that reads a tile which waited in registers last, where half of the products follow, which hide the next one's
+    latency: loaded behind it, that one has the same registers. Loaded before, it is moved there at the end of the iteration, and waited for.
 
     None where it is loaded behind the statement that takes the tile, or what its address is made of changes on the way.
     """
@@ -111,7 +111,10 @@ def used_last(facts: FunctionFacts, loop: PipelinedLoop, ring: Ring) -> ast.stmt
         return None
     if any(len(reaching[node]) > 1 for node in uses) or any(atom in loop.ahead_of for atom in passed):
         return None
-    return place if any(callees.is_dot(facts, n) for atom in behind for n in ast.walk(atom)) else None
+    products, left = (
+        sum(callees.is_dot(facts, n) for atom in atoms for n in ast.walk(atom)) for atoms in (plan.atoms, behind)
+    )
+    return place if 0 < products <= 2 * left else None
 
 
 def _fetches(site: LoopSite, loop: PipelinedLoop, rings: list[Ring], indent: str) -> tuple[Node, ...]:
