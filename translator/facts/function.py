@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -193,6 +193,14 @@ class FunctionFacts:
     def placed(self, node: ast.AST, name: str | None = None) -> list:
         """Triton's placed operations that this node made, over all its visits."""
         return [op for v in self.visits(node) for op in self.kernel.anchors.at((*self.path, v), name)]
+
+    def placed_in(
+        self, node: ast.AST, names: Iterable[str], shape: tuple[int, ...], taken: bool = False
+    ) -> Layout | None:
+        """The layout in which the first of Triton's operations `names` at a node has a tensor of a shape, an operand if `taken`."""
+        ops = (op for name in names for op in self.placed(node, name))
+        types = (ty for op in ops for ty in (op.operands if taken else op.types))
+        return next((ty.layout for ty in types if ty.shape == shape), None)
 
     def placed_layouts(self, node: ast.AST) -> list[Layout]:
         fact = self.tensor(node)

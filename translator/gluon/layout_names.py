@@ -69,9 +69,7 @@ class LayoutNames:
 
     def variant(self, variable: str, layout: Layout) -> Unnamed:
         """The name of the variant of a variable in `layout`."""
-        root = layout
-        while isinstance(root, Slice):
-            root = root.parent
+        root = unsliced(layout)
         self.spelled.setdefault(root)
         return Unnamed(Variant(variable, root, _slice_tag(layout)))
 
@@ -93,8 +91,7 @@ class LayoutNames:
 
     def suggest(self, layout: Layout | None, role: str, rank: int, line: int = 0) -> None:
         """`role` names the use at `line`; the lowest rank wins, then the first line."""
-        while isinstance(layout, Slice):
-            layout = layout.parent
+        layout = unsliced(layout)
         if layout is not None and (rank, line, role) not in self.roles.setdefault(layout, []):
             self.roles[layout].append((rank, line, role))
 
@@ -156,6 +153,13 @@ def store_role(pointer: str) -> str:
     for suffix in ("_ptrs", "_ptr", "_pointers", "_pointer"):
         stem = stem.removesuffix(suffix)
     return f"{stem}_store"
+
+
+def unsliced(layout: Layout | None) -> Layout | None:
+    """The layout that slices are cut from."""
+    while isinstance(layout, Slice):
+        layout = layout.parent
+    return layout
 
 
 def _slice_tag(layout: Layout) -> str:

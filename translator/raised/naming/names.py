@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from gluonize.gluon.layout_names import LayoutNames, product_role
+from gluonize.gluon.layout_names import LayoutNames, product_role, unsliced
 from gluonize.raised.naming.origins import Origins, author_name
 from gluonize.raised.naming.roles import UNSURE
 from gluonize.trace.model.layouts import Layout, Mfma, Slice, Wmma
@@ -180,12 +180,12 @@ class Names:
         if kind.kind not in ("int", "ptr"):
             return name
         layouts = list(dict.fromkeys(self.module.layout(other) for other in others))
-        roots = list(dict.fromkeys(map(_unsliced, layouts)))
+        roots = list(dict.fromkeys(map(unsliced, layouts)))
         of_tile = any(len(other.shape or ()) == 2 and 1 not in other.shape for other in others)
-        if of_tile or len([each for each in layouts if _unsliced(each) == _unsliced(layout)]) > 1:
+        if of_tile or len([each for each in layouts if unsliced(each) == unsliced(layout)]) > 1:
             name = _with(name, along) if (along := _along(kind, layout)) else name
         main = next((root for root in roots if self._is_of(root, base)), roots[0] if roots else layout)
-        use = self._use(own := _unsliced(layout))
+        use = self._use(own := unsliced(layout))
         return name if own == main or not use or self._is_of(own, base) else _with(name, use)
 
     def _use(self, layout: Layout) -> str:
@@ -199,12 +199,6 @@ class Names:
         """Whether a layout is for what the author calls `base`, or what that points to."""
         use = self._use(layout)
         return bool(use) and (base.lower() == use or base.lower().startswith(f"{use}_"))
-
-
-def _unsliced(layout: Layout) -> Layout:
-    while isinstance(layout, Slice):
-        layout = layout.parent
-    return layout
 
 
 def _along(kind: Type, layout: Layout) -> str:

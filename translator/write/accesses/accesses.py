@@ -42,13 +42,7 @@ def access_layout(
     facts: FunctionFacts, home_of: HomeOf, node: ast.Call, pointer: ast.expr, op_names: tuple[str, ...]
 ) -> Layout:
     """The layout of a memory access: Triton's for this access, else the pointer's own."""
-    fact = facts.tensor(pointer)
-    for name in op_names:
-        for op in facts.placed(node, name):
-            for ty in op.types:
-                if ty.shape == fact.shape:
-                    return ty.layout
-    return home_of(pointer)
+    return facts.placed_in(node, op_names, facts.tensor(pointer).shape) or home_of(pointer)
 
 
 def emit_load(writing: Writing, addressing: Addressing, call: Called, want: Layout | None) -> Written:

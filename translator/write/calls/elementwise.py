@@ -12,7 +12,7 @@ from gluonize.trace.front.trace import TensorFact, TupleFact
 from gluonize.trace.model.layouts import Layout
 from gluonize.write.calls import inline_asm, tuples
 from gluonize.write.calls.helpers import Helpers
-from gluonize.write.calls.kind import Kind, Place, for_tensors, like_an_operand, tensors_of
+from gluonize.write.calls.kind import Kind, LikeOperand, Place, for_tensors, tensors_of
 from gluonize.write.products import fp8
 from gluonize.write.programs.order import dealt
 from gluonize.write.state.call_text import Called, by_template, generic, of_row, with_function
@@ -22,11 +22,8 @@ from gluonize.write.state.writing import Cheap, Writing
 _ASSEMBLY = "inline_asm_elementwise"
 
 
-class Elementwise(Kind):
+class Elementwise(LikeOperand):
     """Every tensor argument has the layout of the result."""
-
-    def home(self, asked: Helpers, call: Called, fact: TensorFact) -> Layout | None:
-        return like_an_operand(asked, call, fact)
 
     def homes(self, asked: Helpers, call: Called, fact: TupleFact) -> tuple:
         tensors = tensors_of(asked.facts, call)

@@ -71,12 +71,14 @@ def tensors_of(facts: FunctionFacts, call: Called) -> list[ast.expr]:
     return [a for a in call.given.values() if facts.tensor(a) is not None]
 
 
-def like_an_operand(asked: Helpers, call: Called, fact: TensorFact) -> Layout | None:
-    """The home of an argument with the dimensions of the result, of one that is no single value where there is such."""
-    for argument in sorted(tensors_of(asked.facts, call), key=asked.is_one_value):
-        if asked.facts.tensor(argument).rank == fact.rank:
-            return asked.home(argument)
-    return None
+class LikeOperand(Kind):
+    """A kind whose result lies as an argument with its dimensions, as one that is no single value where there is such."""
+
+    def home(self, asked: Helpers, call: Called, fact: TensorFact) -> Layout | None:
+        for argument in sorted(tensors_of(asked.facts, call), key=asked.is_one_value):
+            if asked.facts.tensor(argument).rank == fact.rank:
+                return asked.home(argument)
+        return None
 
 
 def for_tensors(fact: TupleFact, layout: Callable[[TensorFact], Layout | None]) -> tuple:
@@ -84,4 +86,4 @@ def for_tensors(fact: TupleFact, layout: Callable[[TensorFact], Layout | None]) 
     return tuple(layout(f) if isinstance(f, TensorFact) and f.shape else None for f in fact.items)
 
 
-__all__ = ["Kind", "Place", "for_tensors", "like_an_operand", "tensors_of"]
+__all__ = ["Kind", "LikeOperand", "Place", "for_tensors", "tensors_of"]

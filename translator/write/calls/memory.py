@@ -5,20 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from gluonize.gluon.written import Written
-from gluonize.trace.front.trace import TensorFact
-from gluonize.trace.model.layouts import Layout
 from gluonize.write.accesses import accesses
-from gluonize.write.calls.helpers import Helpers
-from gluonize.write.calls.kind import Kind, Place, like_an_operand
+from gluonize.write.calls.kind import Kind, LikeOperand, Place
 from gluonize.write.descriptors import descriptors
 from gluonize.write.state.call_text import Called
 from gluonize.write.state.relations import Wants
 
 
-class Load(Kind):
-    def home(self, asked: Helpers, call: Called, fact: TensorFact) -> Layout | None:
-        return like_an_operand(asked, call, fact)
-
+class Load(LikeOperand):
     def wants(self, at: Place, call: Called, want: Any) -> Wants:
         return accesses.load_wants(at.site, at.addressing, call, want)
 
@@ -39,10 +33,7 @@ def _alone(at: Place) -> bool:
     return not at.site.loops and not at.site.partitioned
 
 
-class Atomic(Kind):
-    def home(self, asked: Helpers, call: Called, fact: TensorFact) -> Layout | None:
-        return like_an_operand(asked, call, fact)
-
+class Atomic(LikeOperand):
     def wants(self, at: Place, call: Called, want: Any) -> Wants:
         return accesses.atomic_wants(at.site, at.addressing, call)
 

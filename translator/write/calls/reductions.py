@@ -26,7 +26,7 @@ from gluonize.trace.front.trace import ConstFact, TensorFact, TupleFact
 from gluonize.trace.model.layouts import Layout, Slice
 from gluonize.write.calls import tuples
 from gluonize.write.calls.helpers import Helpers
-from gluonize.write.calls.kind import Kind, Place, for_tensors, like_an_operand, tensors_of
+from gluonize.write.calls.kind import Kind, LikeOperand, Place, for_tensors, tensors_of
 from gluonize.write.state import call_text, shapes
 from gluonize.write.state.call_text import Called
 from gluonize.write.state.relations import NOT_READ, Wants, operands_in
@@ -91,11 +91,7 @@ def reduce_operand_layout(
     fact = operand_fact(facts, data)
     if axis is None:
         return _operand_home(facts, home_of, data, fact)
-    for op in facts.placed(node, "tt.reduce"):
-        for ty in op.operands:
-            if ty.shape == fact.shape:
-                return ty.layout
-    return _operand_home(facts, home_of, data, fact)
+    return facts.placed_in(node, ("tt.reduce",), fact.shape, taken=True) or _operand_home(facts, home_of, data, fact)
 
 
 def _items_in(facts: FunctionFacts, items: list[ast.expr], fact: TensorFact, layout: Layout) -> Wants:
@@ -157,11 +153,7 @@ def _reduce_with_indices(writing: Writing, node, callee, given, text, data, axis
 def scan_layout(facts: FunctionFacts, home_of: HomeOf, node: ast.Call, item: ast.expr) -> Layout:
     """Triton's layout of what this call scans, else the operand's own."""
     fact = operand_fact(facts, item)
-    for op in facts.placed(node, "tt.scan"):
-        for ty in op.operands:
-            if ty.shape == fact.shape:
-                return ty.layout
-    return _operand_home(facts, home_of, item, fact)
+    return facts.placed_in(node, ("tt.scan",), fact.shape, taken=True) or _operand_home(facts, home_of, item, fact)
 
 
 class Reduce(Kind):
@@ -234,11 +226,8 @@ class Reduce(Kind):
         return tuples.in_layouts(writing, text, own, want)
 
 
-class Scan(Kind):
+class Scan(LikeOperand):
     """Along an axis of the operand's layout, which the result has too."""
-
-    def home(self, asked: Helpers, call: Called, fact: TensorFact) -> Layout | None:
-        return like_an_operand(asked, call, fact)
 
     def homes(self, asked: Helpers, call: Called, fact: TupleFact) -> tuple:
         first = operands_of(call.given)[0]

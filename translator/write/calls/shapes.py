@@ -35,13 +35,8 @@ def _infer(facts: FunctionFacts, node, op, shape, layout, detail=()) -> Layout:
 
 
 def _operand_layout(facts: FunctionFacts, home_of: HomeOf, node, data: ast.expr, ops: tuple[str, ...]) -> Layout:
-    fact = facts.tensor(data)
-    for name in ops:
-        for op in facts.placed(node, name):
-            for ty in op.operands:
-                if ty.shape == fact.shape:
-                    return ty.layout
-    return home_of(data) or facts.default_layout(fact.shape)
+    shape = facts.tensor(data).shape
+    return facts.placed_in(node, ops, shape, taken=True) or home_of(data) or facts.default_layout(shape)
 
 
 class Relation:

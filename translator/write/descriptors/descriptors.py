@@ -224,12 +224,7 @@ def _placed(facts: FunctionFacts, node: ast.Call, shape: tuple[int, ...]) -> Lay
         "tt.atomic_rmw",
         "tt.descriptor_gather",
     )
-    for name in names:
-        for op in facts.placed(node, name):
-            for ty in op.types:
-                if ty.shape == shape:
-                    return ty.layout
-    return None
+    return facts.placed_in(node, names, shape)
 
 
 def _offset_texts(emit: Emit, node: ast.expr, rank: int) -> list[Written]:

@@ -19,6 +19,7 @@ from gluonize.write.accesses import pointer_variables
 from gluonize.write.accesses.addresses import Addressing
 from gluonize.write.calls import calls
 from gluonize.write.calls.helpers import Helpers
+from gluonize.write.calls.kind import for_tensors
 from gluonize.write.calls.tuples import flat_targets, flatten
 from gluonize.write.state.function_loops import FunctionLoops
 from gluonize.write.state.unit import Unit
@@ -60,10 +61,7 @@ class Homes:
                 return self.web_home(self.facts.webs.of_use[node])
             if isinstance(node, ast.Call):
                 return calls.tuple_home(self.helpers, node, fact)
-            return tuple(
-                self.facts.default_layout(f.shape) if isinstance(f, TensorFact) and f.shape else None
-                for f in fact.items
-            )
+            return for_tensors(fact, lambda f: self.facts.default_layout(f.shape))
         if not (isinstance(fact, TensorFact) and fact.shape):
             return None
         if isinstance(node, ast.Name):
