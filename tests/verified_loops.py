@@ -19,13 +19,13 @@ def verified() -> Iterator[list]:
 
     def checked(rw, loop):
         finish(rw, loop)
-        found = [] if loop.specialized else problems(loop.round.tree)
+        found = [] if loop.form.splits else problems(loop.round.tree)
         assert not found, f"line {loop.plan.loop.lineno}: {found}"
         trees.append(loop.round.tree)
 
-    def pass_checked(loop, steps, names):
-        before = tuple(s for step in steps for s in step.statements)
-        made = passed(loop, steps, names)
+    def pass_checked(loop, body, fresh):
+        before = tuple(s for step in body.steps for s in step.statements)
+        made = passed(loop, body, fresh)
         found = moved(before, passes.tree_of(loop, made, ""))
         assert not found, f"line {loop.plan.loop.lineno}: {found}"
         return made

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-
 from translation_of import dedent, launch, tensor, translate, validated
 
 KERNEL = dedent("""
@@ -74,6 +73,6 @@ AGAIN = """p = tl.zeros((64, 64), tl.float32)
 def test_tiles_are_read_before_those_of_a_later_loop_take_their_place(tmp_path: Path, monkeypatch):
     text = validated(tmp_path, source(after=AGAIN), spec(4), "gfx950")
     assert text.count("gl.barrier()") == 1
-    monkeypatch.setattr("gluonize.loops.forms.emit._copied_over", lambda *_: False)
+    monkeypatch.setattr("gluonize.loops.forms.ring._copied_over", lambda *_: False)
     with pytest.raises(AssertionError, match="read since the last barrier"):
         validated(tmp_path, source(after=AGAIN), spec(4), "gfx950")

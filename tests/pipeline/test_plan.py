@@ -87,9 +87,9 @@ def test_what_is_none_does_not_run_ahead(tmp_path: Path):
     )
     body = body.replace("keep and offs_k[None, :] < K - k * BLOCK, other=0.0", "keep")
     (plan,) = plans(body, tmp_path)
-    assert not any(isinstance(s, ast.Assign) for s in plan.producer)
+    assert not any(isinstance(s, ast.Assign) for s in plan.runs.producer)
     (plan,) = plans(body.replace("keep = None", "keep = offs_k[None, :] < K - k * BLOCK"), tmp_path)
-    assert any(isinstance(s, ast.Assign) for s in plan.producer)
+    assert any(isinstance(s, ast.Assign) for s in plan.runs.producer)
 
 
 def test_a_plan_rests_on_facts(tmp_path: Path):
@@ -105,7 +105,7 @@ def test_pointers_that_move(tmp_path: Path):
     (plan,) = plans(POINTERS, tmp_path)
     assert [load.name for load in plan.loads] == ["a", "b"]
     assert all(load.covered and load.shrinking for load in plan.loads)
-    assert [w.name for w in plan.carried] == ["p", "q"] and plan.shared == () and plan.rolled_back == ()
+    assert [w.name for w in plan.runs.carried] == ["p", "q"] and plan.runs.shared == () and plan.runs.rolled_back == ()
     assert (plan.schedule.mechanism, plan.schedule.buffers, plan.schedule.wait) == ("copies", 2, 0)
 
 
@@ -158,23 +158,23 @@ def test_bounds_that_are_compile_time_values_apart(bounds: str, span: str | None
         moved += 1
 """
     (plan,) = plans(before + WRITTEN_OUT.replace("range(TILES)", f"range({bounds})"), tmp_path)[1:]
-    assert (plan.span and plan.span.text, plan.written_out) == (span, trips)
+    assert (plan.range.span and plan.range.span.text, plan.written_out) == (span, trips)
 
 
 def test_a_loop_whose_end_nothing_bounds_before_the_launch_asks_what_is_left_of_it(tmp_path: Path):
     before = "\n    late = N\n    for i in range(M):\n        late += BLOCK\n"
     (plan,) = plans(before + WRITTEN_OUT.replace("range(TILES)", "range(0, late, BLOCK)"), tmp_path)[1:]
-    assert isinstance(plan, PipelinePlan) and plan.asks_rest == "int32"
+    assert isinstance(plan, PipelinePlan) and plan.range.asks_rest == "int32"
     # From -2**31 to 2**31 - 1 there is more than a signed number can be.
     (plan,) = plans(before + WRITTEN_OUT.replace("range(TILES)", "range(N, late, BLOCK)"), tmp_path)[1:]
-    assert isinstance(plan, PipelinePlan) and plan.asks_rest == "uint32"
+    assert isinstance(plan, PipelinePlan) and plan.range.asks_rest == "uint32"
     (plan,) = plans(before + WRITTEN_OUT.replace("range(TILES)", "range(late, -1, -BLOCK)"), tmp_path)[1:]
-    assert isinstance(plan, PipelinePlan) and not plan.asks_rest
+    assert isinstance(plan, PipelinePlan) and not plan.range.asks_rest
     (plan,) = plans(before + WRITTEN_OUT.replace("range(TILES)", "range(N, late, -BLOCK)"), tmp_path)[1:]
     assert isinstance(plan, NotPipelined) and "may overflow" in plan.reason
     before = before.replace("late += BLOCK", "late = N + BLOCK")
     (plan,) = plans(before + WRITTEN_OUT.replace("range(TILES)", "range(0, late, BLOCK)"), tmp_path)[1:]
-    assert not plan.asks_rest
+    assert not plan.range.asks_rest
     bounds = {str(o.condition) for o in plan.assumed if o.kind == "ends"}
     assert any(bound.startswith("max(N, N + BLOCK) + ") and bound.endswith(" <= 2**31 - 1") for bound in bounds), bounds
 
@@ -246,14 +246,14 @@ def test_what_both_sides_need_is_computed_twice(tmp_path: Path):
         acc = tl.where(cols[None, :] < M, acc, 0.0)
 """
     (plan,) = plans(body, tmp_path)
-    assert [w.name for w in plan.shared] == ["cols"] and plan.carried == ()
+    assert [w.name for w in plan.runs.shared] == ["cols"] and plan.runs.carried == ()
     assert all(load.covered for load in plan.loads)
 
 
 def test_pointers_used_after_the_loop_are_moved_back(tmp_path: Path):
     first, second = plans(POINTERS + POINTERS, tmp_path)
-    assert [s.target.id for s in first.rolled_back] == ["p", "q"]
-    assert second.rolled_back == ()
+    assert [s.target.id for s in first.runs.rolled_back] == ["p", "q"]
+    assert second.runs.rolled_back == ()
 
 
 def test_helpers_with_the_loads_are_put_into_the_loop(tmp_path: Path):
@@ -302,7 +302,7 @@ MOVED = """
 
 def test_what_moves_for_both_sides_is_moved_twice(tmp_path: Path):
     (plan,) = plans(MOVED, tmp_path)
-    assert [web.name for web in plan.doubled] == ["offs_k"] and "moved twice: offs_k" in str(plan)
+    assert [web.name for web in plan.runs.doubled] == ["offs_k"] and "moved twice: offs_k" in str(plan)
 
 
 DESCRIPTORS = """
@@ -367,7 +367,7 @@ def test_tiles_with_their_bounds_as_mask_go_through_the_data_mover(tmp_path: Pat
     assert [axis.limit is None for axis in a.axes] == [False, False]
     assert [axis.limit is None for axis in b.axes] == [False, True]  # nothing masks its columns
     assert [bool(axis.moving) for axis in a.axes] == [False, True] and a.order == (0, 1)
-    assert plan.producer == () and plan.not_tiles == ()
+    assert plan.runs.producer == () and plan.not_tiles == ()
     assert (plan.schedule.grouped, plan.schedule.tensor_loads) == (False, 2)
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from gluonize.loops.plan.schedule import Schedule, copy_schedule, refill_schedule, register_schedule
-from gluonize.product.report.loops.hazards import STORED, events_of, hazards
+from gluonize.loops.plan.schedule import Copied, Schedule, at_once, copy_schedule, refill_schedule, register_schedule
+from gluonize.product.report.loops.hazards import BESIDE, events_of, hazards
 
 
 def found(schedule: Schedule, trips: int) -> list[str]:
@@ -64,7 +64,7 @@ def test_tiles_through_registers_beside_copies_are_right_for_all_trip_counts(buf
 def test_a_tile_stored_beside_its_slot_is_found(buffers, by):
     planned = copy_schedule(buffers, stored=True)
     assert any(
-        hazards(beside(events_of(planned, trips), ("store",), by, buffers, STORED), trips)
+        hazards(beside(events_of(planned, trips), ("store",), by, buffers, BESIDE), trips)
         for trips in range(2 * buffers + 1)
     )
 
@@ -80,11 +80,19 @@ def test_a_missing_wait_for_copies_beside_the_tensor_data_mover_is_found(planted
     assert any(found(replace(refill_schedule(1, True), **planted), trips) for trips in range(5))
 
 
-@pytest.mark.parametrize(
-    "planted", [{"refills": False}, {"tensor_wait": 1}, {"prologue": 0}, {"ahead": 2}, {"ahead": 0}], ids=str
-)
+@pytest.mark.parametrize("planted", [{"tensor_wait": 1}, {"prologue": 0}, {"ahead": 2}, {"ahead": 0}], ids=str)
 def test_a_slot_that_is_filled_too_early_or_read_too_early_is_found(planted):
     assert any(found(replace(refill_schedule(1), **planted), trips) for trips in range(5))
+
+
+def test_one_slot_that_is_filled_before_its_last_read_is_found():
+    planted = Copied(1, prologue=1, ahead=1, grouped=False, tensor_loads=1)
+    assert any(found(planted, trips) for trips in range(5))
+
+
+def test_a_loop_that_runs_once_at_most_is_right():
+    for schedule in (copy_schedule(2), copy_schedule(3, 2, False), register_schedule(1)):
+        assert [found(at_once(schedule), trips) for trips in (0, 1)] == [[], []]
 
 
 def test_a_slot_is_not_filled_again_without_a_barrier():

@@ -170,13 +170,13 @@ _IN_CLUSTERS = "its program is a cluster, whose workgroups wait for each other w
 
 def _check_alternating(unit: Unit, every: list[WrittenFunction]) -> None:
     """Raises: TranslationError where ping-pong is asked for and no loop of the kernel, the first of `every`, has it."""
-    if any(loop.stages for written in every for loop in written.loops.pipelined.values()):
+    if any(loop.alternates for written in every for loop in written.loops.pipelined.values()):
         return
     help = "leave --strategy out: the loop is then pipelined if it can be"
     for written in every:
         facts = written.facts
         for loop in written.loops.pipelined.values():
-            message = f"warps of `for {loop.plan.index}` cannot alternate between memory and compute"
+            message = f"warps of `for {loop.plan.range.index}` cannot alternate between memory and compute"
             why = _IN_CLUSTERS if unit.kernel.num_ctas > 1 else why_not_alternating(loop.plan.schedule)
             raise refuse(facts.frame, loop.plan.loop, "strategy", message, why, help)
         for plan in written.loops.plans:
@@ -192,10 +192,10 @@ def _check_alternating(unit: Unit, every: list[WrittenFunction]) -> None:
 def _check_refilled(every: list[WrittenFunction]) -> None:
     """Raises: TranslationError where a rule has groups of warps alternate in a ring of two slots, and neither is filled again once it is read:
     a copy then has one stage of the other group to land in, and all wait for memory."""
-    loops = [(written, loop) for written in every for loop in written.loops.pipelined.values() if loop.stages]
+    loops = [(written, loop) for written in every for loop in written.loops.pipelined.values() if loop.alternates]
     for written, loop in loops:
-        if not loop.early and not loop.stores_early:
-            message = f"no slot of `for {loop.plan.index}` is filled again as soon as it is read"
+        if not any(one.refills_early for one in loop.passes):
+            message = f"no slot of `for {loop.plan.range.index}` is filled again as soon as it is read"
             raise refuse(
                 written.facts.frame, loop.plan.loop, "ping-pong", message, "it has no slices that would allow that"
             )
@@ -223,7 +223,7 @@ def _check_stages(written: WrittenFunction) -> None:
         why = ""
         if loop.round.late_read:
             why = f"`{loop.round.late_read}` is read from LDS where it is used, not where it is loaded"
-        elif loop.stages and loop.plan.loop in written.record.filled:
+        elif loop.alternates and loop.plan.loop in written.record.filled:
             why = "an operand goes through LDS between warps, for which all of them would have to be in one stage"
         if why:
             what = "this loop cannot alternate warps between memory and compute"

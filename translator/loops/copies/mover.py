@@ -56,7 +56,7 @@ def copy(
     """Issue the copy of the tile at `loop.round.at` into `slot`, which is `target`."""
     facts = writing.facts
     tile = ring.load.tile
-    barrier = loop.ready_of(ring, slot)
+    barrier = loop.form.ready_of(ring, slot)
     if isinstance(tile, DescriptorTile):
         tdm.check_offsets(facts, writing.record, origin_of(facts, tile.owner), list(tile.offsets))
         descriptor, offsets = _place(facts, writing.emit, ring, tile)
@@ -168,9 +168,9 @@ def _index(facts: FunctionFacts, loop: PipelinedLoop) -> Written:
     """The index of the tile that is copied, as the 32-bit number that coordinates are."""
     index = loop.round.at
     variable = index.is_name and index != loop.tile  # else it is the number of a tile times step, plus start
-    ends = [end for end in (loop.plan.low, loop.plan.step) if end is not None]
+    ends = [end for end in (loop.plan.range.low, loop.plan.range.step) if end is not None]
     wide = variable or any(isinstance(facts.fact(e), TensorFact) for e in ends)
-    return method(index, "to", "gl.int32") if loop.plan.index_dtype != "int32" and wide else index
+    return method(index, "to", "gl.int32") if loop.plan.range.dtype != "int32" and wide else index
 
 
 def _size(facts: FunctionFacts, emit: Emit, tile: StridedTile, axis: Axis) -> Written:

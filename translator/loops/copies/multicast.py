@@ -54,7 +54,7 @@ def after_last(record: Record, loop: PipelinedLoop, waited: bool) -> list[str]:
     Nothing where the barrier of the last iteration is behind the last copy: no tile past the end is copied.
     """
     past_the_end = any(_is_shared(load) and load.tile is not None and load.covered for load in loop.plan.loads)
-    if not multicasts(loop) or not (past_the_end or loop.plan.once or loop.refills):
+    if not multicasts(loop) or not (past_the_end or loop.form.one_slot):
         return []
     return [
         "# Nothing that another workgroup copies is on its way to this one any more.",

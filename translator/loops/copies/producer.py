@@ -14,11 +14,12 @@ from gluonize.gluon.nodes import Code, Commit, Fill, Load, Node, Slot, Store
 from gluonize.gluon.written import Does, Written, binary, call, keyword, listed, name, operand, tuple_of
 from gluonize.loops.copies import aligned, mover
 from gluonize.loops.loop import counts
-from gluonize.loops.loop.loop import PipelinedLoop, Ring, tile_copies
+from gluonize.loops.loop.loop import PipelinedLoop, Ring
+from gluonize.loops.loop.reads import tile_copies
 from gluonize.loops.plan.tiles import copy_width
 from gluonize.rules.gluon import copies_to_lds
 from gluonize.write.accesses import pointers
-from gluonize.write.accesses.accesses import STREAMED, both_masks, streams_load
+from gluonize.write.accesses.accesses import both_masks, cache_argument, other_argument, streams_load
 from gluonize.write.accesses.addresses import Addressing
 from gluonize.write.descriptors import descriptors
 from gluonize.write.state import shapes
@@ -104,12 +105,8 @@ class Producer:
         else:
             arguments = [writing.emit(pointer, staged.source)]
         arguments += self._masks(ring, given, condition, use_buffer)
-        modifier = given.get("cache_modifier")
-        word = "cache" if use_buffer and (ring.held or ring.load.stored) else "cache_modifier"
-        if modifier is not None and not callees.is_empty(facts, modifier):
-            arguments.append(keyword(word, writing.emit(modifier)))
-        elif streams_load(writing, ring.load.call):
-            arguments.append(keyword(word, STREAMED))
+        word = "cache" if use_buffer and not ring.is_copied else "cache_modifier"
+        arguments += cache_argument(writing, given, streams_load(writing, ring.load.call), word)
         if ring.load.copied:
             aligned.rest_on_alignment(facts, writing.record, ring.load.call, staged.source)
             by_pointers, by_offsets = copies_to_lds(facts.kernel.target)
@@ -153,22 +150,15 @@ class Producer:
             mask_text = counts.as_value(facts, loop, ends)
         if mask_text is not None:
             arguments.append(keyword("mask", mask_text))
-        if masked and callees.is_given(facts, other):
-            # Lanes that a buffer access masks off read as zero; other accesses leave what was there.
-            if not callees.is_zero(facts, other):
-                arguments.append(keyword("other", writing.operand_in(other, fact, layout)))
-            elif not use_buffer:
-                arguments.append(keyword("other", writing.emit(other)))
-            else:
-                writing.record.explain("buffer loads need no other=0: what their mask excludes reads as zero")
-        return arguments
+        return arguments + (other_argument(writing, other, fact, layout, use_buffer) if masked else [])
 
 
 def commit(record: Record, loop: PipelinedLoop, fetched: list[Ring]) -> tuple[Node, ...]:
     """What closes a tile's commit group, where the last of its copies is among `fetched`; operands that are a tile apart have groups
     of their own."""
     grouped = [ring for ring in loop.rings if ring.load.copied]
-    sides = [[ring for ring in grouped if (ring in loop.early) == early] for early in (False, True)]
+    again = loop.copied_again
+    sides = [[ring for ring in grouped if (ring in again) == early] for early in (False, True)]
     closes = loop.copies and any(side[-1] in fetched for side in sides if side)
     return (Commit(f"{async_module(record)}.commit_group()"),) if closes else ()
 

@@ -115,7 +115,7 @@ def split_loops(written: WrittenFunction, function: GluonFunction) -> tuple[Gluo
     """`function`, which has become of `written`, without its warp-specialized loops, and the functions of their partitions. Raises: CannotSplit."""
     facts, pipelined = written.facts, written.loops.pipelined
     loops = [pipelined[n] for n in facts.for_loops if n in pipelined]
-    loops = sorted((loop for loop in loops if loop.specialized), key=lambda loop: loop.plan.loop.lineno)
+    loops = sorted((loop for loop in loops if loop.form.splits), key=lambda loop: loop.plan.loop.lineno)
     made: list[EmittedFunction] = []
     for number, loop in enumerate(loops, 1):
         suffix = "" if number == 1 else f"_{number}"
@@ -134,8 +134,8 @@ def split_loops(written: WrittenFunction, function: GluonFunction) -> tuple[Gluo
 
 def split_of(facts: FunctionFacts, state_of: StateOf, loop: PipelinedLoop) -> Split:
     """What taking a loop apart has to know of it."""
-    groups = loop.plan.schedule.groups
-    rings = tuple(tuple(r.smem for r in loop.rings if r.load.name in group) for group in groups)
+    form = loop.form
+    rings = tuple(tuple(r.smem for r in loop.rings if r.load.name in group) for group in form.groups)
     twins = []
     for s, made in loop.ahead_of.items():
         own, twin = (target_of(x).id for x in (s, made))
@@ -149,12 +149,12 @@ def split_of(facts: FunctionFacts, state_of: StateOf, loop: PipelinedLoop) -> Sp
     tensors -= {d.name for web in facts.webs.all if state_of(web).split is not None for d in web.definitions}
     warps = loop.plan.schedule.producer_warps
     return Split(
-        loop.plan.index,
+        loop.plan.range.index,
         loop.counter,
         rings,
-        tuple(loop.barriers),
+        form.barriers,
         loop.slot,
-        loop.phase,
+        form.phase,
         "mbarrier",
         warps,
         tuple(twins),

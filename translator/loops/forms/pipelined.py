@@ -24,12 +24,7 @@ class PipelinedFunction(FunctionRewriter):
             **vars(self.site),
             addressing=self.layouts.addressing,
             loop_names=self.layouts.loop_names,
-            plain=self.plain_statement,
-            statement_code=self.statement_code,
-            block=self.block,
-            moves=self.moves,
-            conversions_after=self.conversions_after,
-            variant_name=self.variant_name,
+            plain=self,
         )
 
     def finish_loops(self, statements: list[ast.stmt]) -> None:

@@ -14,8 +14,8 @@ from gluonize.loops.forms.emit import fetched_at
 from gluonize.loops.forms.prepare import prepare
 from gluonize.loops.forms.twins import Planning
 from gluonize.loops.loop.ahead import is_pure
-from gluonize.loops.loop.loop import PipelinedLoop, Ring, permuted_read, read_where_used
-from gluonize.loops.passes import slices
+from gluonize.loops.loop.loop import PipelinedLoop, Ring
+from gluonize.loops.loop.reads import permuted_read, read_where_used
 from gluonize.loops.plan.tiles.strided import StridedTile
 from gluonize.trace.model.layouts import Layout
 from gluonize.write.accesses import uniform_parts
@@ -141,12 +141,13 @@ class PipelinedWalk(DemandWalk):
             super().ask_statement(s)
             return
         own = loop.ahead_of.get(s)
-        if loop.sliced is not None and s is loop.sliced.statement:
-            self.ask_all(slices.wants(self.spot, loop.sliced))
+        wanted = [found for one in loop.passes if (found := one.wants(self.spot, s)) is not None]
+        if wanted:
+            self.ask_all(wanted[0])
         elif own is None:
             super().ask_statement(s)
         else:
-            if self.facts.webs.of_definition[(s, target_of(s).id)] in loop.plan.on_both_sides:
+            if self.facts.webs.of_definition[(s, target_of(s).id)] in loop.plan.runs.on_both_sides:
                 super().ask_statement(s)
             super().ask_statement(own)
         for rings in fetched_at(self.unit.decided.choices, loop, s):
@@ -167,7 +168,7 @@ class PipelinedWalk(DemandWalk):
                 super().ask_statement(loop.ahead_of[atom])
             self.ask_fetches(loop, [ring for ring in loop.rings if ring.load.statement is atom])
         started = [ahead.definitions[0].node for _, ahead in loop.doubled]
-        for moved in (*loop.plan.rolled_back, *started):
+        for moved in (*loop.plan.runs.rolled_back, *started):
             super().ask_statement(moved)
 
     def permuted_tile(self, spot: Spot, data: ast.expr, order: tuple[int, ...], layout: Layout) -> Written | None:

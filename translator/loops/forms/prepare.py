@@ -10,37 +10,29 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from gluonize.decide.choices.chosen import Choices
 from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.numbers.signs import Signs, obligation_at
 from gluonize.facts.obligations import Obligation
-from gluonize.facts.products import products
 from gluonize.facts.syntax import target_of
 from gluonize.facts.variables.definitions import names_read
 from gluonize.facts.webs import Web
-from gluonize.gluon.written import literal, name
-from gluonize.loops.copies.l2 import can_prefetch
-from gluonize.loops.forms.once import as_branch
-from gluonize.loops.forms.repeated import can_repeat
+from gluonize.loops.forms.branch import as_branch
+from gluonize.loops.forms.kinds import named_loop
 from gluonize.loops.forms.twins import Planning, Twins
 from gluonize.loops.loop.clip import Clipped, clipped_masks
 from gluonize.loops.loop.index_loads import Guard
-from gluonize.loops.loop.loop import Held, LoopRound, PipelinedLoop, Read
-from gluonize.loops.passes import early_stores
-from gluonize.loops.passes.early_refill import early_rings
-from gluonize.loops.passes.prefetch import FEWEST_BUFFERS
-from gluonize.loops.passes.slices import plan_slices, stages_of
-from gluonize.loops.passes.stages import FEWEST_STORED, StagePlan, plan_stages, reads_tiles
-from gluonize.loops.passes.unroll import can_unroll
-from gluonize.loops.plan.plan import NotPipelined, PipelinePlan, PipelinedLoad
+from gluonize.loops.loop.loop import LoopRound, PipelinedLoop
+from gluonize.loops.loop.reads import HeldRead, Read
+from gluonize.loops.passes.passes import with_passes
+from gluonize.loops.plan.plan import NotPipelined, PipelinedLoad, PipelinePlan
+from gluonize.loops.plan.schedule import Once
 from gluonize.loops.plan.tiles.tail import TailProof
 from gluonize.loops.planner.planner import as_triton, plan_loop
 from gluonize.loops.planner.specialize import asked_for, specialized
 from gluonize.trace.front.trace import TensorFact
 from gluonize.trace.model.elements import bits_of
 from gluonize.write.accesses.addresses import wide_scalar
-from gluonize.write.state.fresh_names import LoopNames
 from gluonize.write.state.function_loops import FunctionLoops
 from gluonize.write.state.unit import Decided
 from gluonize.write.state.writing import StateOf
@@ -81,41 +73,14 @@ def holds_tiles(facts: FunctionFacts, decided: Decided, loop: ast.For) -> bool:
 
 def _unsupported(facts: FunctionFacts, plan: PipelinePlan) -> str | None:
     """Why a planned loop cannot be written for this target; None when it can."""
-    if plan.schedule.mechanism == "copies" and not facts.kernel.target.has_async_copies:
+    if plan.schedule.copies and not facts.kernel.target.has_async_copies:
         return "the target has no asynchronous copies"
     return None
 
 
-def _named(loop_names: LoopNames, added_parameters: dict[str, str], plan: PipelinePlan) -> PipelinedLoop:
-    """The loop of a plan with names that nothing else has."""
-    only_holds = plan.schedule.mechanism == "held"
-    ascending = plan.low is None and plan.index_dtype == "int32" and not plan.descending
-    counted = plan.once or plan.written_out is not None or ascending or only_holds or plan.refills
-    counter = "" if counted else loop_names.fresh("tile", plan.loop)
-    names = [
-        loop_names.fresh(own, plan.loop)
-        for own in (f"{plan.index.strip('_') or 'tile'}_ahead", "slot", "free_slot", "first" if only_holds else "t")
-    ]
-    one = plan.once or only_holds or plan.refills
-    buffers = literal(1) if one else name(_buffers_parameter(loop_names, added_parameters, plan))
-    loop = PipelinedLoop(plan, buffers, *names, counter)
-    if plan.refills:
-        return replace(loop, slot="0", free="0")
-    if plan.once:
-        return replace(loop, slot="0")
-    if not loop.specialized:
-        return loop
-    # Nothing runs ahead: the producer is in an iteration of its own.
-    phase = loop_names.fresh("phase", plan.loop)
-    groups = plan.schedule.groups
-    stems = [f"{'_'.join(group)}_" if len(groups) > 1 else "" for group in groups]
-    barriers = tuple(tuple(loop_names.fresh(stem + end, plan.loop) for end in ("ready", "empty")) for stem in stems)
-    return replace(loop, ahead=plan.index, free=loop.slot, phase=phase, barriers=barriers)
-
-
 def _set_up(planning: Planning, plan: PipelinePlan) -> None:
     facts, choices, loops = planning.facts, planning.decided.choices, planning.loops
-    loop = _named(planning.loop_names, planning.added_parameters, plan)
+    loop = named_loop(planning.loop_names, planning.added_parameters, plan)
     twins = Twins(planning, plan)
     twins.add_statements()
     loop = replace(loop, ahead_of=twins.ahead_of, doubled=tuple(twins.doubled), round=LoopRound(twins.rings()))
@@ -124,17 +89,17 @@ def _set_up(planning: Planning, plan: PipelinePlan) -> None:
     loop = replace(loop, index_names=tuple(twins.index_names), own_names=own)
     _push_addresses(facts, planning.make_cheap, planning.pushed, loop)
     clipped = Clipped({}, frozenset(), frozenset(), frozenset())
-    if not loop.specialized and not plan.once:
+    if not loop.form.splits and not isinstance(plan.schedule, Once):
         if choices.keeps_loops:
-            tail = TailProof(facts, plan.loop, plan.low, plan.high, plan.step)
+            tail = TailProof(facts, plan.loop, plan.range.low, plan.range.high, plan.range.step)
             clipped = clipped_masks(facts, loop, tail, twins.made)
             rings = [replace(ring, clipped=ring.smem in clipped.rings) for ring in loop.rings]
             loop = replace(loop, round=LoopRound(rings))
-        loop = _with_choices(facts, choices, planning.loop_names, loop)
+        loop = with_passes(facts, choices, planning.loop_names, loop)
     moving, assumed = _move_bases(facts, planning.state, planning.decided.moved, plan)
     planning.moving.update(moving)
     loop = replace(loop, assumed=assumed | clipped.assumed)
-    guarded = {twins.made[call] for call in plan.guarded} - clipped.guarded
+    guarded = {twins.made[call] for call in plan.runs.guarded} - clipped.guarded
     planning.guards.update(dict.fromkeys(guarded, Guard(loop)))
     loops.clips.update({node: replace(clip, loop=loop) for node, clip in clipped.clips.items()})
     _enter(loops, loop)
@@ -146,12 +111,11 @@ def _enter(loops: FunctionLoops, loop: PipelinedLoop) -> None:
     loops.statements.update(dict.fromkeys(loop.ahead_of, loop))
     for ring in loop.rings:
         if ring.held:
-            loops.held[ring.load.call] = Held(loop, ring)
+            loops.held[ring.load.call] = HeldRead(loop, ring)
         else:
             loops.staged[ring.load.call] = Read(loop, ring)
         loops.statements[ring.load.statement] = loop
-    if loop.sliced is not None:
-        loops.statements[loop.sliced.statement] = loop
+    loops.statements.update(dict.fromkeys((s for one in loop.passes for s in one.statements()), loop))
 
 
 def _push_addresses(
@@ -190,47 +154,6 @@ def _own_names(
             yield made.target, web
 
 
-def _with_choices(facts: FunctionFacts, choices: Choices, loop_names: LoopNames, loop: PipelinedLoop) -> PipelinedLoop:
-    """A loop as the choices want it, where that is possible."""
-    plan = loop.plan
-    if choices.asks("slot-indices", "literal") and can_unroll(facts, plan):
-        first = loop_names.fresh(f"{plan.index.strip('_') or 'tile'}_first", plan.loop)
-        loop = replace(loop, first=first, counter="")
-    alone = facts.kernel.num_ctas == 1  # workgroups of a cluster wait for each other, with all of their warps
-    if alone and (slices := choices.value("accumulator-slices", facts.kernel.target)) != "1x1":
-        parts = int(slices[0]), int(slices[2])
-        loop = replace(loop, sliced=plan_slices(facts, plan, parts, lambda name: loop_names.fresh(name, plan.loop)))
-    copies_ahead = plan.schedule.mechanism == "copies" and plan.schedule.buffers >= FEWEST_BUFFERS
-    whole = plan.written_out is None and not loop.first and loop.sliced is None
-    if choices.asks("operand-reads", "one-ahead") and alone and copies_ahead and whole:
-        loop = replace(loop, prefetch=True)
-    if (further := choices.number("l2-prefetch")) and can_prefetch(loop):
-        loop = replace(loop, l2_ahead=further)
-    if alone and choices.asks("warp-groups", "alternating"):
-        after_read = choices.asks("refill", "after-read")
-        loop = _with_stages(facts, loop, after_read)
-        if after_read:
-            loop = replace(loop, early=tuple(early_rings(facts, loop)))
-    return replace(loop, repeats=choices.asks("copies-past-end", "repeated") and can_repeat(loop))
-
-
-def _with_stages(facts: FunctionFacts, loop: PipelinedLoop, after_read: bool) -> PipelinedLoop:
-    """The stages that two groups of warps alternate in, none where the loop has none. after_read: slots are filled early."""
-    body, schedule = loop.plan.loop.body, loop.plan.schedule
-    stored = schedule.mechanism == "registers"
-    rolled = loop.plan.written_out is None and not loop.first
-    early = after_read and stored and rolled and loop.sliced is not None and loop.sliced.product is None
-    sliced = loop.sliced.statement if loop.sliced is not None else None
-    multiplies = [facts.taken(s) and (s is sliced or products.multiplies(facts, s)) for s in body]
-    tiles = [reads_tiles(loop, s) for s in body]
-    stages = plan_stages(tiles, multiplies, schedule, 1 if early else FEWEST_STORED)
-    if loop.sliced is None or not stages:
-        return replace(loop, stages=stages)
-    if early:
-        return replace(loop, stages=early_stores.stages_of(loop.sliced), stores_early=True)
-    return replace(loop, stages=(*stages_of(loop.sliced), *((StagePlan("memory", ()),) if stored else ())))
-
-
 def _light(value: ast.expr | None) -> bool:
     """Whether a value is arithmetic on names, with nothing loaded, reduced or called on the way."""
     if value is None:
@@ -262,7 +185,7 @@ def _move_bases(
     read = set(names_read(facts, plan.loop))
     moving: dict[tuple[str, str], bool] = {}
     assumed: frozenset[Obligation] = frozenset()
-    for s in plan.producer:
+    for s in plan.runs.producer:
         if not isinstance(s, ast.AugAssign) or not isinstance(s.op, ast.Add):
             continue
         fact, web = facts.fact(s.value), facts.webs.of_definition[(s, s.target.id)]
@@ -318,16 +241,3 @@ def _instructions(facts: FunctionFacts, load: PipelinedLoad) -> int:
 
 def _pointer_name(call: ast.Call) -> str | None:
     return call.args[0].id if call.args and isinstance(call.args[0], ast.Name) else None
-
-
-def _buffers_parameter(loop_names: LoopNames, added_parameters: dict[str, str], plan: PipelinePlan) -> str:
-    """The constexpr parameter that holds the number of buffers; loops of one depth share it."""
-    depth = plan.schedule.buffers
-    for name, value in added_parameters.items():
-        if value == str(depth) and name.startswith("NUM_BUFFERS"):
-            return name
-    name, n = loop_names.fresh("NUM_BUFFERS"), 2
-    while name in added_parameters:
-        name, n = loop_names.fresh(f"NUM_BUFFERS_{n}"), n + 1
-    added_parameters[name] = str(depth)
-    return name

@@ -14,7 +14,9 @@ from gluonize.facts.webs import Definition, Web, Webs
 from gluonize.loops.loop.index_loads import Guard
 from gluonize.loops.loop.loop import Ring
 from gluonize.loops.loop.moved_twice import name_ahead, start_of
+from gluonize.loops.plan.partition_schedule import Partitions
 from gluonize.loops.plan.plan import PipelinePlan
+from gluonize.loops.plan.schedule import Once
 from gluonize.trace.front.trace import ConstFact
 from gluonize.write.state.fresh_names import LoopNames
 from gluonize.write.state.function_loops import FunctionLoops
@@ -63,10 +65,10 @@ class Twins:
         self.definitions: dict[tuple[ast.AST, str], Web] = {}
         self.starts = Webs()
         first = len(self.facts.webs.all)
-        for web in plan.on_both_sides:
-            name = f"{web.name}_copied" if plan.schedule.mechanism == "partitions" else name_ahead(web.name)
+        for web in plan.runs.on_both_sides:
+            name = f"{web.name}_copied" if isinstance(plan.schedule, Partitions) else name_ahead(web.name)
             twin = Web(first + len(self.renamed), self.names.fresh(name, plan.loop))
-            if web in plan.doubled:
+            if web in plan.runs.doubled:
                 definition, webs = start_of(self.facts, plan.loop, web, twin)
                 twin.definitions.append(definition)
                 self.starts = self.starts.with_more(webs)
@@ -93,7 +95,7 @@ class Twins:
     def add_statements(self) -> None:
         """The producer's statements for the tile ahead."""
         plan = self.plan
-        for s in plan.producer:
+        for s in plan.runs.producer:
             made = self.of(s)
             target = target_of(made)
             original = self.facts.webs.of_definition[(s, target.id)]
@@ -103,7 +105,7 @@ class Twins:
                 web.definitions.append(
                     Definition(web.name, made, made.value, 1, (plan.loop,), isinstance(s, ast.AugAssign))
                 )
-            if not isinstance(s, ast.AugAssign) and original not in plan.carried:
+            if not isinstance(s, ast.AugAssign) and original not in plan.runs.carried:
                 self.own_names.append((target, web))
             self.definitions[made, web.name] = web
             self.ahead_of[s] = made
@@ -118,7 +120,7 @@ class Twins:
         plan, made = self.plan, []
         stems: set[str] = set()
         for load in plan.loads:
-            wanted = f"{load.name}_last" if plan.once else load.name
+            wanted = f"{load.name}_last" if isinstance(plan.schedule, Once) else load.name
             stem = _ring_stem(self.facts, self.names, wanted, plan.loop, stems)
             stems.add(stem)
             smem, *others = (

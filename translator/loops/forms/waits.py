@@ -2,42 +2,38 @@
 
 from __future__ import annotations
 
-
 from gluonize.gluon.code import as_lines, line
-from gluonize.gluon.nodes import ONE, Binary, Current, Least, Node, Number, Wait
+from gluonize.gluon.nodes import Binary, Node, Number, Wait
 from gluonize.loops.copies.multicast import before_next
-from gluonize.loops.loop import counts
 from gluonize.loops.loop.loop import PipelinedLoop
-from gluonize.loops.passes.prefetch import FEWEST_BUFFERS
+from gluonize.loops.plan.schedule import Refilled
 from gluonize.write.descriptors import tdm
 from gluonize.write.state.gluon_modules import async_module
 from gluonize.write.state.unit import Record
-from gluonize.write.state.writing import Emit, Writing
-
-
-def waits(emit: Emit, record: Record, loop: PipelinedLoop, under_way: int = 2, groups: int = 1) -> tuple[Node, ...]:
-    """A comment and the waits for one tile; nothing where the compiler waits.
-
-    under_way: how many tiles less than buffers may still be under way, of copies in so many groups for each tile how many groups.
-    """
-    if not loop.copies:
-        return ()
-    if loop.refills:
-        return (line("# This tile has landed."), *wait_for(record, loop, Number("0")))
-    every = loop.depth if groups == 1 else Binary(Number(str(groups)), "*", loop.depth)
-    left: Node = Binary(every, "-", Number(str(under_way)))
-    if loop.written_out:
-        left = Least(left, Binary(Binary(Number(counts.tiles(emit, loop)), "-", ONE), "-", Current(loop.tile)))
-    why = line("# This tile has landed, and every warp is done with the slot that the next copy fills.")
-    return (why, *wait_for(record, loop, left), *as_lines(before_next(record, loop)))
+from gluonize.write.state.writing import Writing
 
 
 def waits_of_body(writing: Writing, loop: PipelinedLoop) -> tuple[Node, ...]:
-    """The waits for one tile in the body of a loop."""
-    if loop.early:
-        # Two groups for each tile that follows, and one of the operand that is a tile further ahead.
-        return waits(writing.emit, writing.record, loop, under_way=3, groups=2)
-    return waits(writing.emit, writing.record, loop, under_way=2 if loop.round.prefetched is None else FEWEST_BUFFERS)
+    """A comment and the waits for one tile in the body of a loop; nothing where the compiler waits."""
+    if not loop.copies:
+        return ()
+    if isinstance(loop.plan.schedule, Refilled):
+        return (line("# This tile has landed."), *wait_for(writing.record, loop, Number("0")))
+    left = max((one.left(loop) for one in loop.passes), default=2)
+    return _waits(writing, loop, left, max((one.groups for one in loop.passes), default=1))
+
+
+def waits_before(writing: Writing, loop: PipelinedLoop) -> tuple[Node, ...]:
+    """The waits for the first tile, before a loop that reads the next one in its body."""
+    return _waits(writing, loop, 2, 1)[1:]
+
+
+def _waits(writing: Writing, loop: PipelinedLoop, under_way: int, groups: int) -> tuple[Node, ...]:
+    """under_way: how many tiles less than buffers may still be under way, of copies in so many groups for each tile how many groups."""
+    every = loop.depth if groups == 1 else Binary(Number(str(groups)), "*", loop.depth)
+    left = loop.trips.under_way(writing.emit, loop, Binary(every, "-", Number(str(under_way))))
+    why = line("# This tile has landed, and every warp is done with the slot that the next copy fills.")
+    return (why, *wait_for(writing.record, loop, left), *as_lines(before_next(writing.record, loop)))
 
 
 def wait_for(record: Record, loop: PipelinedLoop, left: Node) -> list[Node]:

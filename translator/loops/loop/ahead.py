@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gluonize.facts import callees
@@ -15,6 +14,7 @@ from gluonize.facts.variables.definitions import names_read
 from gluonize.facts.webs import Web
 from gluonize.loops.loop.index_loads import unguarded, why_not_ahead
 from gluonize.loops.loop.moved_twice import can_start
+from gluonize.loops.plan.plan import RunsAhead
 from gluonize.loops.plan.tiles.tail import TailProof
 from gluonize.trace.front.trace import TensorFact
 
@@ -24,21 +24,6 @@ if TYPE_CHECKING:
 
 class NotAhead(Exception):
     """Why what a load depends on cannot run ahead of its iteration."""
-
-
-@dataclass(frozen=True)
-class RunsAhead:
-    """producer: the statements that run ahead, in source order; shared: what they compute that the consumer needs as well;
-    carried: what moves from tile to tile; doubled: those of it that the consumer moves for itself as well; rolled_back: the
-    moves to undo because the value is used after the loop; guarded: loads of the producer that would read past the loop's end.
-    """
-
-    producer: tuple[ast.stmt, ...]
-    shared: tuple[Web, ...]
-    carried: tuple[Web, ...]
-    rolled_back: tuple[ast.AugAssign, ...]
-    guarded: tuple[ast.Call, ...] = ()
-    doubled: tuple[Web, ...] = ()
 
 
 def what_runs_ahead(

@@ -116,7 +116,7 @@ def clipped_masks(
                 ends = not ring.load.covered or made in clips and clips[made].ends
                 clips[made] = replace(clip, ends=ends)
                 rings.add(ring.smem)
-    for call in loop.plan.guarded:
+    for call in loop.plan.runs.guarded:
         mask = callees.bound(facts, call).get("mask")
         for node in tail.conjuncts(mask) if mask is not None else ():
             clip = clips.get(twins.get(node)) or _bounded(facts, loop, node, twins)

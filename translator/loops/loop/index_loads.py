@@ -34,7 +34,7 @@ class Guard:
 
     def text(self, facts: FunctionFacts, emit: Emit) -> Written | None:
         """The condition at the tile that the producer is at; None where nothing runs ahead."""
-        if self.loop.specialized:
+        if self.loop.form.splits:
             return None
         return counts.as_value(facts, self.loop, counts.condition(emit, self.loop, self.loop.round.at))
 

@@ -1,26 +1,30 @@
-"""Pipelined loops while a function is rewritten: names, renamed syntax, and reads of LDS slots."""
+"""Pipelined loops while a function is rewritten: a plan, the form it is written in, and the passes that go over it.
+
+A `LoopForm` (`gluonize.loops.forms`) is one way in which tiles come to their reads, `Trips` how iterations are counted, a `LoopPass`
+(`gluonize.loops.passes`) a change of the loop that a choice asks for. Each is a class; what most of them have in common stands here.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
+from gluonize.decide.choices.chosen import Choices
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.obligations import Obligation
 from gluonize.facts.webs import Web
-from gluonize.gluon import nodes as tree
-from gluonize.gluon.nodes import ONE, Binary, Current, Named, Node, Number, Permuted, Pipelined, Place, Slot
-from gluonize.gluon.written import Written, indexed, name
+from gluonize.gluon.nodes import Binary, Code, Current, Node, Number, Pipelined
+from gluonize.gluon.written import Written, name
+from gluonize.loops.loop.site import LoopSite
 from gluonize.loops.plan.plan import PipelinedLoad, PipelinePlan
-from gluonize.rules.gluon import copies_to_lds
-from gluonize.trace.model.layouts import Layout
-from gluonize.write import costs
-from gluonize.write.descriptors.tile_functions import Copies
-from gluonize.write.state.gluon_modules import async_module
-from gluonize.write.state.site import Site
-from gluonize.write.state.unit import Record
+from gluonize.loops.plan.schedule import Held
+from gluonize.write.state.edits import Made
+from gluonize.write.state.function_loops import FunctionLoops
+from gluonize.write.state.relations import Wants
+from gluonize.write.state.site import Spot
+from gluonize.write.state.writing import Emit
 
 Statements = tuple[Node, ...]
 NOWHERE = name("")
@@ -46,6 +50,11 @@ class Ring:
     def held(self) -> bool:
         """Whether the tiles stay in registers: there is no ring in LDS."""
         return self.load.held
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether copies bring its tiles, those of the tensor data mover among them."""
+        return not self.held and not self.load.stored
 
 
 @dataclass
@@ -91,44 +100,252 @@ class LoopRound:
         return changed
 
 
+@dataclass(frozen=True)
+class Step:
+    """What has become of a statement of the body, or of several that share a line."""
+
+    sources: tuple[ast.stmt, ...]
+    statements: Statements
+    multiplies: bool  # whether they have a matrix product
+
+
+@dataclass(frozen=True)
+class LoopBody:
+    """A body as a tree: what stands at its top, what has become of the author's statements, and what stands at its end."""
+
+    top: Statements
+    steps: tuple[Step, ...]
+    end: Statements
+
+    @property
+    def nodes(self) -> Statements:
+        return (*self.top, *(s for step in self.steps for s in step.statements), *self.end)
+
+    def with_statements(self, every: Sequence[Statements]) -> LoopBody:
+        """The body with other statements for each step."""
+        return replace(self, steps=tuple(replace(step, statements=s) for step, s in zip(self.steps, every)))
+
+
+Fresh = Callable[..., str]  # gives a name that the function does not use
+
+
+class LoopForm:
+    """How tiles come to their reads, written: one class for each schedule.
+
+    drains: whether copies may be under way behind the last iteration. splits: whether some warps copy and others compute, as
+    `gluonize.loops.specialized.partitions` then takes the loop apart. one_slot: whether LDS has one slot of each tile, or none.
+    tile: what the number of a tile that is fetched before the loop is called.
+    """
+
+    drains: ClassVar[bool] = False
+    splits: ClassVar[bool] = False
+    one_slot: ClassVar[bool] = False
+    tile: ClassVar[str] = "t"
+
+    def placed(self, loop: PipelinedLoop) -> PipelinedLoop:
+        """The loop with the names of its slots as they are in this form."""
+        return loop
+
+    def tiles_ahead(self, loop: PipelinedLoop) -> Node:
+        """How many tiles ahead of the one that is read a tile is fetched."""
+        return loop.depth
+
+    def fetched(self, loop: PipelinedLoop) -> Node:
+        """The tile that an iteration fetches."""
+        return Binary(Current(), "+", loop.tiles_ahead)
+
+    def store_slot(self, loop: PipelinedLoop) -> str:
+        """The slot of tiles that go through registers."""
+        return loop.slot
+
+    def where(self, choices: Choices, rings: list[Ring]) -> tuple[list[Ring], list[Ring]]:
+        """(what is fetched before a run of load statements, what behind it), of what the run loads.
+
+        Copies go before it: LDS is read while they are in flight; late: behind it, so that reads do not wait for room in the queue
+        of memory. Loads to registers go after it: the tile that they replace is on its way to the matrix cores by then, which frees
+        registers; early: before it, where all tiles go that way. Tiles that wait in registers are taken before the next ones replace them.
+        """
+        return [], rings
+
+    def ends(self, emit: Emit, loop: PipelinedLoop) -> Written | None:
+        """What a fetch asks for, so that no tile past the end is fetched; None where nothing has to be asked."""
+        raise NotImplementedError
+
+    def closed(self, site: LoopSite, loop: PipelinedLoop, fetched: list[Ring]) -> Statements:
+        """What stands behind the fetches of an iteration."""
+        return ()
+
+    def ready_of(self, ring: Ring, slot: str) -> str:
+        """The barrier that a copy of the tensor data mover arrives at; "" where there is none."""
+        return ""
+
+    def says(self, loop: PipelinedLoop) -> str:
+        """One line on how a loop is written, as `translate` prints it."""
+        raise NotImplementedError
+
+    def header(self, site: LoopSite, loop: PipelinedLoop) -> None:
+        """Edit the loop's header."""
+        loop.trips.header(site, loop)
+
+    def before(self, site: LoopSite, loop: PipelinedLoop) -> Statements:
+        """What stands before the loop."""
+        raise NotImplementedError
+
+    def top(self, site: LoopSite, loop: PipelinedLoop) -> Statements:
+        """What stands at the top of the body."""
+        raise NotImplementedError
+
+    def again(self, site: LoopSite, loop: PipelinedLoop) -> Statements:
+        """What fills slots behind their last read."""
+        return ()
+
+    def body(self, loop: PipelinedLoop, body: LoopBody, fresh: Fresh) -> LoopBody:
+        """The body as this form has it."""
+        return body
+
+    def end(self, site: LoopSite, loop: PipelinedLoop) -> Statements:
+        """What stands at the end of the body."""
+        return ()
+
+    def after(self, site: LoopSite, loops: FunctionLoops, loop: PipelinedLoop) -> Statements:
+        """What stands behind the loop, at its own indentation; of a branch inside of it."""
+        raise NotImplementedError
+
+
+class Trips:
+    """How iterations are counted, and how often the body stands in the text."""
+
+    written_out: ClassVar[bool] = False  # each iteration has a text of its own
+    in_rounds: ClassVar[bool] = False  # the body stands once for each buffer
+
+    def number(self, emit: Emit, loop: PipelinedLoop) -> Written:
+        """The number of the iteration, not negative."""
+        raise NotImplementedError
+
+    def fetched_before(self, emit: Emit, loop: PipelinedLoop) -> Node:
+        """How many tiles are fetched before the loop."""
+        return loop.tiles_ahead
+
+    def where_fetched(self, emit: Emit, loop: PipelinedLoop, statements: Iterable[Node]) -> Statements:
+        """`statements`, which fetch a tile ahead, for the iterations that do."""
+        return tuple(statements)
+
+    def under_way(self, emit: Emit, loop: PipelinedLoop, left: Node) -> Node:
+        """How much may be under way behind a wait that leaves `left` in the middle of the loop."""
+        return left
+
+    def header(self, site: LoopSite, loop: PipelinedLoop) -> None:
+        """Edit the loop's header."""
+        raise NotImplementedError
+
+    def index(self, site: LoopSite, loop: PipelinedLoop, used: bool) -> Statements:
+        """The loop's index at the top of the body, where it is no variable of the header; used: whether anything reads it."""
+        return ()
+
+    def slots(self, site: LoopSite, loop: PipelinedLoop) -> Statements:
+        """The slots of the tile that is read, and of the one that is fetched, at the top of the body."""
+        raise NotImplementedError
+
+    def nodes(self, loop: PipelinedLoop, body: LoopBody) -> Statements:
+        """The whole body."""
+        return body.nodes
+
+    def count(self, emit: Emit, loop: PipelinedLoop) -> str:
+        """The number of iterations where the body stands once for each; else empty."""
+        return ""
+
+    def known(self, count: str) -> tuple[int, ...]:
+        """The numbers of iterations that the loop can have, empty where it can have any; count: as `count` gives it."""
+        return (int(count),) if count.isdigit() else ()
+
+
+class LoopPass:
+    """A change of a pipelined loop that a choice asks for. What it does not define stays as it is.
+
+    again: rings that it has copied again before the other ones are read in full. groups: of copies, for each tile. alternates: whether two
+    groups of warps take turns in the body.
+    """
+
+    again: tuple[Ring, ...] = ()
+    groups: ClassVar[int] = 1
+    alternates: ClassVar[bool] = False
+    masks_end: ClassVar[bool] = True  # whether fetches ask for the loop's end
+    refills_early: ClassVar[bool] = False  # whether slots are filled again as soon as they are read
+    uses_ahead: ClassVar[bool] = False  # whether it reads the index of the tile ahead
+
+    def statements(self) -> tuple[ast.stmt, ...]:
+        """Those that it writes otherwise."""
+        return ()
+
+    def left(self, loop: PipelinedLoop) -> int:
+        """How many tiles less than buffers may be under way when a tile is read."""
+        return 2
+
+    def says(self, loop: PipelinedLoop) -> list[str]:
+        """What `translate` prints of it."""
+        return []
+
+    def wants(self, spot: Spot, s: ast.stmt) -> Wants | None:
+        """The layouts that a statement wants of its parts; None where it is as ever."""
+        return None
+
+    def statement(self, site: LoopSite, s: ast.stmt) -> Sequence[Code] | None:
+        """The lines that stand for a statement; None where it is as ever."""
+        return None
+
+    def moved(self, site: LoopSite, loop: PipelinedLoop, move: Code, at: Written | None) -> list[Code] | None:
+        """The lines in which a pointer moves ahead: in the body, or, at the index `at` of a tile, before the loop; None as ever."""
+        return None
+
+    def moved_back(self, site: LoopSite, loop: PipelinedLoop, move: Code) -> list[Code] | None:
+        """The lines behind the loop in which a pointer that moved too far is put right; None as ever."""
+        return None
+
+    def beside(self, site: LoopSite, loop: PipelinedLoop, copied: list[Ring]) -> Statements:
+        """What stands behind the copies of an iteration."""
+        return ()
+
+    def begin(self, site: LoopSite, loop: PipelinedLoop) -> None:
+        """The author's statements have been written."""
+
+    def before(self, site: LoopSite, loop: PipelinedLoop) -> Statements:
+        """What stands before the loop, behind the first tiles."""
+        return ()
+
+    def body(self, loop: PipelinedLoop, body: LoopBody, fresh: Fresh) -> LoopBody:
+        """The body as the pass makes it."""
+        return body
+
+    def after(self, site: LoopSite, loop: PipelinedLoop) -> list[Made]:
+        """What stands behind the loop."""
+        return []
+
+
 @dataclass(frozen=True, eq=False)
 class PipelinedLoop:
-    """A plan with its names, the syntax of tiles ahead, and what the choices make of it; `round` is what becomes of it in writing.
+    """A plan with its form, its names, the syntax of tiles ahead, and its passes; `round` is what becomes of it in writing.
 
     slot: of the tile that an iteration reads; free: of the one that is copied ahead; tile: the loop variable of the prologue; counter:
-    of iterations, where the loop index is not one from 0, else empty; first: the index of the first tile of a round, where the body
-    is written once per buffer. barriers: ready and empty of each group, where partitions share the loop; phase: theirs for the
-    tile's slot. index_names: uses of the loop index in the producer's copies; own_names: of values that each tile computes anew;
-    ahead_of: statement -> its copy for tiles ahead; doubled: (what the consumer moves, what the producer moves). assumed: what its
-    addresses and masks rest on. stages: where groups of warps alternate; sliced: where the accumulator is kept in slices.
-    prefetch: operands are to be read from LDS one iteration ahead; l2_ahead: how many tiles beyond those that are copied are asked
-    for in the L2 cache; repeats: copies past the end fetch the last tile once more; stores_early: groups of warps store tiles as
-    soon as both have read what lies there; early: rings of an operand, and of its scales, that are copied again before the other
-    is read in full.
+    of iterations, where the loop index is not one from 0, else empty. index_names: uses of the loop index in the producer's copies;
+    own_names: of values that each tile computes anew; ahead_of: statement -> its copy for tiles ahead; doubled: (what the consumer
+    moves, what the producer moves). assumed: what its addresses and masks rest on.
     """
 
     plan: PipelinePlan
+    form: LoopForm
+    trips: Trips
     buffers: Written
     ahead: str
     slot: str
     free: str
     tile: str
     counter: str
-    first: str = ""
-    barriers: tuple[tuple[str, str], ...] = ()
-    phase: str = ""
     index_names: tuple[ast.Name, ...] = ()
     own_names: tuple[tuple[ast.Name, Web], ...] = ()
     ahead_of: Mapping[ast.stmt, ast.stmt] = field(default_factory=dict)
     doubled: tuple[tuple[Web, Web], ...] = ()
     assumed: frozenset[Obligation] = frozenset()
-    stages: tuple = ()  # of StagePlan
-    sliced: Any = None
-    prefetch: bool = False
-    l2_ahead: int = 0
-    repeats: bool = False
-    stores_early: bool = False
-    early: tuple[Ring, ...] = ()
+    passes: tuple[LoopPass, ...] = ()
     round: LoopRound = field(default_factory=LoopRound)
 
     @property
@@ -138,20 +355,8 @@ class PipelinedLoop:
 
     @property
     def copies(self) -> bool:
-        return self.plan.schedule.mechanism in ("copies", "partitions")
-
-    @property
-    def specialized(self) -> bool:
-        """Whether some warps copy and others compute; `gluonize.loops.specialized.partitions` takes the loop apart."""
-        return self.plan.schedule.mechanism == "partitions"
-
-    def ready_of(self, ring: Ring, slot: str) -> str:
-        """The barrier that a copy of the tensor data mover arrives at, where partitions share the loop; else empty."""
-        return f"{self.barriers[self.group_of(ring)][0]}.index({slot})" if self.specialized else ""
-
-    def group_of(self, ring: Ring) -> int:
-        """The number of the tiles' group that shares barriers with `ring`."""
-        return [ring.load.name in group for group in self.plan.schedule.groups].index(True)
+        """Whether copies are under way that have to be waited for."""
+        return self.plan.schedule.copies
 
     @property
     def mixed(self) -> bool:
@@ -159,18 +364,14 @@ class PipelinedLoop:
         return self.copies and any(ring.load.stored for ring in self.rings)
 
     @property
-    def store_slot(self) -> str:
-        """The slot of tiles that go through registers: the one just read, or beside copies that which these fill."""
-        return self.free if self.copies else self.slot
+    def copied_again(self) -> list[Ring]:
+        """The rings that a pass has copied again before the others are read in full."""
+        return [ring for one in self.passes for ring in one.again]
 
     @property
-    def written_out(self) -> bool:
-        return self.plan.written_out is not None
-
-    @property
-    def refills(self) -> bool:
-        """Whether the one slot is filled again after the last read (`gluonize.loops.passes.refill`)."""
-        return self.plan.refills
+    def alternates(self) -> bool:
+        """Whether two groups of warps take turns in the body."""
+        return any(one.alternates for one in self.passes)
 
     @property
     def depth(self) -> Node:
@@ -179,149 +380,26 @@ class PipelinedLoop:
 
     @property
     def tiles_ahead(self) -> Node:
-        """How many tiles ahead of the one that is read a tile is fetched."""
-        return Binary(self.depth, "-", ONE) if self.copies and not self.refills else self.depth
+        return self.form.tiles_ahead(self)
 
     @property
     def fetched(self) -> Node:
-        """The tile that an iteration fetches."""
-        here = self.specialized or self.plan.once
-        return Current() if here else Binary(Current(), "+", self.tiles_ahead)
+        return self.form.fetched(self)
 
     def read_at_top(self, facts: FunctionFacts, ring: Ring) -> bool:
         """Whether a tile that is read in two ways is read in both where it is loaded, not where it is used.
 
         A read after the last barrier of the body takes one more before the next tile is stored. RDNA has no registers for it.
         """
-        return ring.load.stored and not self.stages and not facts.kernel.target.has_few_registers
+        return ring.load.stored and not self.alternates and not facts.kernel.target.has_few_registers
 
     @property
     def only_holds(self) -> bool:
         """Whether nothing goes through LDS: the tiles of the next iteration wait in variables."""
-        return self.plan.schedule.mechanism == "held"
+        return isinstance(self.plan.schedule, Held)
 
     def fetch_at(self, index: Written) -> None:
         """From now on the producer's syntax is that of the tile at `index`."""
         self.round.at = index
         for name in self.index_names:
             name.id, name.literal = index.text, index
-
-
-@dataclass(frozen=True)
-class Read:
-    """What stands for a staged load in the consumer."""
-
-    loop: PipelinedLoop
-    ring: Ring
-
-    def slot(self, order: tuple[int, ...] = ()) -> Place:
-        """Where the tile lies in LDS, its dimensions permuted by `order`."""
-        place = Slot(self.ring.smem, self.loop.slot)
-        tile = self.ring.load.tile
-        if tile is not None:
-            order = tuple(tile.permutation[d] for d in order or range(len(tile.permutation)))
-        return place if order == tuple(range(len(order))) else Permuted(place, order)
-
-    def text(self, site: Site, layout: Layout, tile: Place | None = None) -> Written:
-        """The tile in `layout`; `tile`: where it lies, by default its slot."""
-        relaxed = self.loop.copies and not self.ring.load.stored and site.facts.kernel.target.relaxed_lds_reads
-        return site.expression(
-            tree.Read(tile or self.slot(), site.names.spell(layout).code, async_module(site.record) if relaxed else "")
-        )
-
-
-@dataclass(frozen=True)
-class Held:
-    """What stands for a load whose tiles wait in registers, the oldest first where there are several."""
-
-    loop: PipelinedLoop
-    ring: Ring
-
-    @property
-    def layout(self) -> Layout:
-        return self.ring.load.staged.source
-
-    def text(self, site: Site, layout: Layout) -> Written:
-        ring = self.ring_in(site, layout)
-        tile = name((ring or self.ring).next)
-        tile = tile if self.loop.only_holds else indexed(tile, "0")
-        return tile if ring is not None else site.convert(tile, layout)
-
-    def ring_in(self, site: Site, layout: Layout) -> Ring | None:
-        """What has the tiles in `layout`: the same load again where Triton makes it there too and moving costs more; else None."""
-        if layout == self.layout:
-            return self.ring
-        load, rings = self.ring.load, self.loop.rings
-        fact = site.facts.tensor(load.call)
-        if (
-            not costs.is_small(site.facts, fact)
-            or costs.many_loads(layout, fact)
-            or layout not in site.facts.placed_layouts(load.call)
-        ):
-            return None
-        for ring in rings:
-            if ring.again and ring.load.call is load.call and ring.load.staged.source == layout:
-                self.loop.round.wanted.add(ring.next)
-                return ring
-        site.demand_more()
-        staged = replace(load.staged, source=layout)
-        own = site.names.variant(self.ring.next, layout)
-        made = replace(self.ring, load=replace(load, staged=staged), next=own, again=True)
-        self.loop.round.wanted.add(own)
-        rings.insert(rings.index(self.ring) + 1, made)
-        return made
-
-
-def permuted_read(site: Site, data: ast.expr, order: tuple[int, ...], layout: Layout) -> Written | None:
-    """A staged tile with its dimensions permuted, read from LDS straight into `layout`; None for anything else."""
-    tile = ""
-    if isinstance(data, ast.Name):
-        made, read = site.facts.webs.definition_of(data), _assigned(site.facts, site.staged, site.loops, data)
-        if read is None:
-            return None
-        tile = "" if site.state(site.facts.webs.of_use[data]).variants else data.id
-        if not tile and read.loop.read_at_top(site.facts, read.ring):
-            own = site.names.variant(f"{data.id}_t", layout)
-            current = read.loop.round
-            current.permuted_now.add(own)
-            if own not in current.permuted:
-                current.permuted[own] = made.node, read.text(site, layout, read.slot(order))
-                site.demand_more()
-            return name(own)
-    elif data in site.staged:
-        read = site.staged[data]
-    else:
-        return None
-    return read.text(site, layout, Permuted(Named(tile), order) if tile else read.slot(order))
-
-
-def read_where_used(
-    facts: FunctionFacts, staged: Mapping[ast.Call, Read], loops: tuple[ast.AST, ...], data: ast.expr
-) -> Read | None:
-    """How a staged tile with one use is read at that use, so that nothing before it holds the tile; None for others.
-
-    Its variable names the tile where it lies in LDS. The slot stays as it is until the end of the iteration.
-    """
-    read = _assigned(facts, staged, loops, data) if isinstance(data, ast.Name) else None
-    if read is None:
-        return None
-    loop, web = read.loop, facts.webs.of_use[data]
-    plain = loop.plan.schedule.mechanism == "registers" and not (loop.stages or loop.sliced or loop.prefetch)
-    return read if plain and len(web.definitions) == len(web.uses) == 1 else None
-
-
-def _assigned(
-    facts: FunctionFacts, staged: Mapping[ast.Call, Read], loops: tuple[ast.AST, ...], name: ast.Name
-) -> Read | None:
-    """What stands for the staged load that a variable is assigned in the loop which reads it here."""
-    made = facts.webs.definition_of(name)
-    if made is None or made.value not in staged or not isinstance(made.node, ast.Assign):
-        return None
-    read = staged[made.value]
-    return read if read.loop.plan.loop in loops else None
-
-
-def tile_copies(facts: FunctionFacts, record: Record) -> Copies:
-    """The copies of the target that fetch a descriptor's tiles."""
-    by_pointers, by_offsets = copies_to_lds(facts.kernel.target)
-    return Copies(async_module(record), by_pointers, *filter(None, (by_offsets,)))

@@ -59,7 +59,8 @@ def start_lines(site: LoopSite, ahead: Web) -> list[Code]:
         lines = pointer_variables.assign(site, site.addressing, made, state, layouts)
         return [line.code for line in lines] or [("pass",)]
     return [
-        code_of(site.variant_name(state, layout), " = ", site.emit(made.value, layout)) for layout in state.variants
+        code_of(site.plain.variant_name(state, layout), " = ", site.emit(made.value, layout))
+        for layout in state.variants
     ]
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from gluonize.gluon.code import replaced
 from gluonize.gluon.nodes import Code, Line
@@ -16,21 +17,36 @@ from gluonize.write.state.site import Site
 from gluonize.write.state.variables import WebState
 
 
+class Plain(Protocol):
+    """Writes statements as outside of pipelined loops."""
+
+    def plain_statement(self, s: ast.stmt) -> None:
+        """Into the edits of the function."""
+
+    def statement_code(self, s: ast.stmt) -> Code:
+        """One that stands elsewhere."""
+
+    def block(self, statements: list[ast.stmt]) -> None:
+        """Statements of a block, those that pipelining changes among them."""
+
+    def moves(self, s: ast.AugAssign) -> list[Assigned]:
+        """What `x += c` becomes."""
+
+    def conversions_after(self, s: ast.stmt, target: ast.AST) -> list[Code]:
+        """The lines in which what a statement binds is moved to the layouts that are wanted of it."""
+
+    def variant_name(self, state: WebState, layout: Layout) -> str:
+        """What a variable is called in a layout."""
+
+
 @dataclass(frozen=True)
 class LoopSite(Site):
-    """plain: writes a statement as outside of pipelined loops; statement_code: one that stands elsewhere; block: writes
-    a block. moves: what `x += c` becomes; conversions_after: what a statement's value is moved to. variant_name: what a variable is
-    called in a layout."""
+    """plain: what writes the statements that pipelining leaves as they are."""
 
     addressing: Addressing
     loop_names: LoopNames
-    plain: Callable[[ast.stmt], None]
-    statement_code: Callable[[ast.stmt], Code]
-    block: Callable[[list[ast.stmt]], None]
-    moves: Callable[[ast.AugAssign], list[Assigned]]
-    conversions_after: Callable[[ast.stmt, ast.AST], list[Code]]
-    variant_name: Callable[[WebState, Layout], str]
+    plain: Plain
 
     def line_ahead(self, ahead_of: Mapping[ast.stmt, ast.stmt], s: ast.stmt) -> Line:
         """The statement that stands for `s` where a tile ahead is fetched, at no indentation of its own."""
-        return Line(replaced(self.statement_code(ahead_of[s]), "\n" + self.facts.source.indent(s), "\n"))
+        return Line(replaced(self.plain.statement_code(ahead_of[s]), "\n" + self.facts.source.indent(s), "\n"))

@@ -23,31 +23,36 @@ from gluonize.loops.loop import counts
 from gluonize.loops.loop.loop import PipelinedLoop, Ring
 from gluonize.loops.loop.site import LoopSite
 from gluonize.loops.loop.tile_names import own_names
+from gluonize.loops.passes.slices import SlicedDot
+from gluonize.loops.plan.schedule import Copied
 
 
-def early_rings(facts: FunctionFacts, loop: PipelinedLoop) -> list[Ring]:
+def early_rings(facts: FunctionFacts, loop: PipelinedLoop, sliced: SlicedDot) -> list[Ring]:
     """The operand of a sliced product, and its scales, that can be copied again before the other one is read in full; none where none can.
 
     Where what one of them needs moves or is used for anything else too, they cannot be a tile apart.
     """
-    plan, sliced = loop.plan, loop.sliced
-    plain = plan.low is None and plan.step is None and not plan.descending and not plan.asks_rest
-    copies = plan.schedule.mechanism == "copies" and plan.written_out is None and not loop.first and not loop.l2_ahead
-    if sliced is None or not loop.stages or not plain or not copies or not all(ring.load.copied for ring in loop.rings):
+    plan = loop.plan
+    plain = (
+        plan.range.low is None and plan.range.step is None and not plan.range.descending and not plan.range.asks_rest
+    )
+    copies = isinstance(plan.schedule, Copied) and not (loop.trips.written_out or loop.trips.in_rounds)
+    copies &= not any(one.uses_ahead for one in loop.passes)
+    if not plain or not copies or not all(ring.load.copied for ring in loop.rings):
         return []
-    if plan.rolled_back or plan.on_both_sides or plan.doubled or plan.guarded:
+    if plan.runs.rolled_back or plan.runs.on_both_sides or plan.runs.doubled or plan.runs.guarded:
         return []
-    sides = [_rings_of(facts, loop, side) for side in _sides(facts, loop)]
+    sides = [_rings_of(facts, loop, side) for side in _sides(facts, sliced)]
     if not all(sides) or sum(map(len, sides)) != len(loop.rings):
         return []
     return sides[sliced.parts[0] > 1] if _apart(facts, loop, sides) else []
 
 
-def _sides(facts: FunctionFacts, loop: PipelinedLoop) -> list[list[ast.expr]]:
+def _sides(facts: FunctionFacts, sliced: SlicedDot) -> list[list[ast.expr]]:
     """Either operand of the product, and its scales."""
-    made = loop.sliced.product
+    made = sliced.product
     if made is None:
-        plain = products.DotPlan(facts, loop.sliced.dot)
+        plain = products.DotPlan(facts, sliced.dot)
         return [[plain.a], [plain.b]]
     return [[x for x in side if x is not None] for side in zip(made.operands, made.scales)]
 
@@ -87,43 +92,45 @@ def _read(facts: FunctionFacts, node: ast.AST) -> set[str]:
     return {n.id for n in names_read(facts, node)}
 
 
-def stage_of(loop: PipelinedLoop) -> int:
+def stage_of(sliced: SlicedDot) -> int:
     """The number of the stage, among all, in which the operand is copied again: the memory stage behind its last read."""
-    rows, columns = loop.sliced.parts
+    rows, columns = sliced.parts
     return 2 * (columns if rows > 1 else 1)
 
 
-def again(site: LoopSite, producer: Producer) -> tuple[Node, ...]:
+def again(site: LoopSite, producer: Producer, rings: tuple[Ring, ...]) -> tuple[Node, ...]:
     """In that stage: the copy of the tile that comes into the slot which was read."""
     loop = producer.loop
     at, tile = operand(binary(name(loop.ahead), "+", literal(1))), Binary(Current(), "+", loop.depth)
     why = line("# Both groups have read this operand: its next tile takes its place.")
-    return why, *_copy(site, producer, at, loop.slot, tile, "next")
+    return why, *_copy(site, producer, rings, at, loop.slot, tile, "next")
 
 
-def first(site: LoopSite, producer: Producer) -> tuple[Node, ...]:
+def first(site: LoopSite, producer: Producer, rings: tuple[Ring, ...]) -> tuple[Node, ...]:
     """Before the loop: one tile more than of the other operand, and what moves with it."""
     loop = producer.loop
     last = site.loop_names.fresh("last_slot", loop.plan.loop)
-    copy = _copy(site, producer, name(last), last, Number(last), "last")
-    moves = _statements(site, loop, ast.AugAssign)
+    copy = _copy(site, producer, rings, name(last), last, Number(last), "last")
+    moves = _statements(site, loop, rings, ast.AugAssign)
     return Choose(last, Binary(loop.depth, "-", ONE)), *copy, *moves
 
 
-def _copy(site: LoopSite, producer: Producer, at: Written, slot: str, tile: Node, suffix: str) -> tuple[Node, ...]:
+def _copy(
+    site: LoopSite, producer: Producer, rings: tuple[Ring, ...], at: Written, slot: str, tile: Node, suffix: str
+) -> tuple[Node, ...]:
     """The copies of the tile at the index `at`, with what it computes anew under names with `suffix`."""
     loop = producer.loop
     loop.fetch_at(at)
     with own_names(site.facts, site.loop_names, loop, suffix):
-        anew = _statements(site, loop, ast.Assign)
+        anew = _statements(site, loop, rings, ast.Assign)
         condition = counts.condition(site.emit, loop, at)
-        fetched = [producer.fetch(ring, slot, tile, condition) for ring in loop.early]
-    return *anew, *fetched, *commit(site.record, loop, loop.early)
+        fetched = [producer.fetch(ring, slot, tile, condition) for ring in rings]
+    return *anew, *fetched, *commit(site.record, loop, [*rings])
 
 
-def _statements(site: LoopSite, loop: PipelinedLoop, kind: type[ast.stmt]) -> list[Node]:
+def _statements(site: LoopSite, loop: PipelinedLoop, rings: tuple[Ring, ...], kind: type[ast.stmt]) -> list[Node]:
     """The statements of a kind that the operand's fetches need, as they are where it is fetched."""
-    needed = _needed(site.facts, loop, loop.early)
+    needed = _needed(site.facts, loop, rings)
     own = [s for s, made in loop.ahead_of.items() if isinstance(made, kind) and target_of(made).id in needed]
     return [site.line_ahead(loop.ahead_of, s) for s in own]
 

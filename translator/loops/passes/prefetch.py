@@ -14,7 +14,8 @@ not used.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from gluonize.gluon.code import code_of, line
@@ -34,7 +35,12 @@ from gluonize.gluon.nodes import (
     reads,
     walk,
 )
+from gluonize.loops.forms.waits import waits_before
+from gluonize.loops.loop.loop import Fresh, LoopBody, LoopPass, PipelinedLoop, Step
+from gluonize.loops.loop.site import LoopSite
 from gluonize.loops.passes.dot_parts import dot_parts
+from gluonize.loops.passes.steps import check_apart, take_steps
+from gluonize.loops.plan.schedule import Copied
 
 FEWEST_BUFFERS = 3
 
@@ -45,6 +51,44 @@ class Prefetched:
 
     first: tuple[Node, ...]
     body: tuple[Node, ...]
+
+
+def can_read_ahead(loop: PipelinedLoop) -> bool:
+    """Whether another tile can have landed when one is read, and its slot is known an iteration ahead."""
+    deep = isinstance(loop.plan.schedule, Copied) and loop.plan.schedule.buffers >= FEWEST_BUFFERS
+    return deep and not (
+        loop.trips.written_out
+        or loop.trips.in_rounds
+        or loop.alternates
+        or any(one.statements() for one in loop.passes)
+    )
+
+
+class ReadsAhead(LoopPass):
+    """`loop.round.prefetched` is what becomes of the body, None where its reads stay where they are."""
+
+    def left(self, loop: PipelinedLoop) -> int:
+        return 2 if loop.round.prefetched is None else FEWEST_BUFFERS
+
+    def begin(self, site: LoopSite, loop: PipelinedLoop) -> None:
+        steps, _ = take_steps(site.facts, site.reads, site.edits.copy(), loop.plan.loop)
+        check_apart(site.facts, steps)
+        loop.round.prefetched = _of(loop, steps, functools.partial(site.loop_names.fresh, loop=loop.plan.loop))
+
+    def before(self, site: LoopSite, loop: PipelinedLoop) -> tuple[Node, ...]:
+        if loop.round.prefetched is None:
+            return ()
+        site.record.choose(f"`for {loop.plan.range.index}` reads operands from LDS one iteration ahead")
+        return (*waits_before(site, loop), *loop.round.prefetched.first)
+
+    def body(self, loop: PipelinedLoop, body: LoopBody, fresh: Fresh) -> LoopBody:
+        if loop.round.prefetched is None:
+            return body
+        return replace(body, steps=(Step((), _of(loop, body.steps, fresh).body, True),))
+
+
+def _of(loop: PipelinedLoop, steps: Sequence[Step], fresh: Fresh) -> Prefetched | None:
+    return prefetched([step.statements for step in steps], [step.multiplies for step in steps], loop.slot, fresh)
 
 
 def prefetched(

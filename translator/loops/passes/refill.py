@@ -12,12 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gluonize.gluon.code import as_lines, assignment, line
-from gluonize.gluon.nodes import Assign, Barrier, Node, Permuted, Read, Slot, Variable, mapped, places, walk
-from gluonize.gluon.written import name
-from gluonize.loops.copies.multicast import before_next
-from gluonize.loops.copies.producer import Producer, commit
-from gluonize.loops.loop import counts
+from gluonize.gluon.code import assignment
+from gluonize.gluon.nodes import Assign, Node, Permuted, Read, Slot, Variable, mapped, places, walk
 from gluonize.write.function.written import WrittenFunction
 
 Statements = tuple[Node, ...]  # what one of the author's has become
@@ -35,24 +31,8 @@ def check_refills(every: list[WrittenFunction]) -> None:
     """Asked when the text is final. Raises: TooLate for a loop whose one slot is read until its end."""
     for written in every:
         for loop in written.loops.pipelined.values():
-            if loop.refills and not loop.round.hidden:
+            if not loop.round.hidden:
                 raise TooLate((written.facts.path, loop.plan.loop.lineno))
-
-
-def fills(producer: Producer) -> tuple[Node, ...]:
-    """What copies the next tiles when all warps have read these."""
-    writing, loop = producer.writing, producer.loop
-    copied = [ring for ring in loop.rings if not ring.held]
-    loop.fetch_at(name(loop.ahead))
-    condition = counts.condition(writing.emit, loop, loop.round.at)
-    again = [
-        Barrier(),
-        *as_lines(before_next(writing.record, loop)),
-        *(producer.fetch(ring, loop.free, loop.fetched, condition) for ring in copied),
-        *commit(writing.record, loop, copied),
-    ]
-    why = line("# Every warp has read this tile: the next one takes its place.")
-    return (why, *counts.where_fetched(writing.emit, loop, again))
 
 
 def refilled(

@@ -23,14 +23,18 @@ from dataclasses import dataclass
 
 from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
-from gluonize.facts.products import products, scaled as scaled_products
+from gluonize.facts.products import products
+from gluonize.facts.products import scaled as scaled_products
 from gluonize.facts.products.scaled import ScaledProduct
 from gluonize.facts.variables.definitions import assigned_fact
 from gluonize.facts.webs import Web
-from gluonize.gluon.code import assignment, code_of
+from gluonize.gluon.code import as_lines, assignment, code_of
 from gluonize.gluon.layout_names import LayoutNames
-from gluonize.gluon.nodes import NONE, Code, Name, Named, Part, Product, walk
-from gluonize.gluon.written import Written, literal, name as variable
+from gluonize.gluon.nodes import NONE, Code, Name, Named, Node, Part, Product, walk
+from gluonize.gluon.written import Written, literal
+from gluonize.gluon.written import name as variable
+from gluonize.loops.loop.loop import LoopPass, PipelinedLoop
+from gluonize.loops.loop.site import LoopSite
 from gluonize.loops.passes.stages import StagePlan, Statements
 from gluonize.loops.plan.plan import PipelinePlan
 from gluonize.trace.model.layouts import Layout, Mfma, Wmma
@@ -59,6 +63,30 @@ class SlicedDot:
     operands: tuple[tuple[str, ...], tuple[str, ...]]
     scales: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     product: ScaledProduct | None = None
+
+
+@dataclass(frozen=True)
+class Slices(LoopPass):
+    """The accumulator of the loop's product in slices."""
+
+    dot: SlicedDot
+
+    def statements(self) -> tuple[ast.stmt, ...]:
+        return (self.dot.statement,)
+
+    def wants(self, spot: Spot, s: ast.stmt) -> Wants | None:
+        return wants(spot, self.dot) if s is self.dot.statement else None
+
+    def statement(self, site: LoopSite, s: ast.stmt) -> list[Code] | None:
+        return accumulate(site, self.dot) if s is self.dot.statement else None
+
+    def before(self, site: LoopSite, loop: PipelinedLoop) -> tuple[Node, ...]:
+        m, n = self.dot.parts
+        site.record.choose(f"`{self.dot.web.name}` is kept in {m} x {n} slices")
+        return as_lines(take_apart(site.facts, site.state, self.dot))
+
+    def after(self, site: LoopSite, loop: PipelinedLoop) -> list[Made]:
+        return join(site.facts, site.names, site.plain.conversions_after, self.dot)
 
 
 def plan_slices(

@@ -23,7 +23,7 @@ from gluonize.gluon.nodes import ElementType, Node, Permuted, Read, Stage, binds
 from gluonize.gluon.printer import printed
 from gluonize.loops.loop.loop import PipelinedLoop
 from gluonize.loops.passes.dot_parts import dot_parts
-from gluonize.loops.plan.schedule import Schedule
+from gluonize.loops.plan.schedule import Held, Schedule, Stored
 
 FEWEST_STORED = 2  # slots of tiles that travel through registers: one group of warps reads while the other stores
 MEMORY_PRIORITY, COMPUTE_PRIORITY = 1, 0
@@ -49,7 +49,7 @@ def plan_stages(
     Tiles that travel through registers are stored in a stage of their own (one statement more than the body has): in the
     one before, the other group may still read the slot. fewest: slots that they need; one is not enough for that.
     """
-    stored = schedule.mechanism == "registers"
+    stored = isinstance(schedule, Stored)
     if not any(reads) or not any(dots) or stored and schedule.buffers < fewest:
         return ()
     last = len(dots) - 1 - dots[::-1].index(True)
@@ -69,10 +69,10 @@ def plan_stages(
 
 def why_not_alternating(schedule: Schedule) -> str:
     """Why a pipelined loop that `plan_stages` found no stages in has none."""
-    if schedule.mechanism == "registers" and schedule.buffers < FEWEST_STORED:
+    if isinstance(schedule, Stored) and schedule.buffers < FEWEST_STORED:
         why = "LDS has no room for a second slot, which one group of warps stores to while the other reads"
         return f"{why}; one is enough with --choose accumulator-slices=4x1 --choose refill=after-read"
-    if schedule.mechanism == "held":
+    if isinstance(schedule, Held):
         return "its tiles wait in registers"
     return "its reads of tiles and its products do not follow one another"
 

@@ -7,24 +7,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.products import products
+from gluonize.facts.refusals import refuse
 from gluonize.gluon.code import begins, joined, lines_of, outline, spliced, without_prefix, without_suffix
 from gluonize.gluon.nodes import NONE, Authored, Code, Line, Node, beside
+from gluonize.loops.loop.loop import Step
 from gluonize.write.state.edits import Edits, origins
 
 Reads = Callable[[ast.AST], frozenset[str]]  # the variables that a statement reads as rewritten
-
-
-@dataclass(frozen=True)
-class Step:
-    """What has become of a statement, or of several that share a line."""
-
-    sources: tuple[ast.stmt, ...]
-    statements: tuple[Node, ...]
-    multiplies: bool  # whether they have a matrix product
 
 
 def take_steps(facts: FunctionFacts, reads: Reads, every: Edits, s: ast.For) -> tuple[list[Step], tuple[int, int]]:
@@ -58,6 +51,14 @@ def take_steps(facts: FunctionFacts, reads: Reads, every: Edits, s: ast.For) -> 
         start, begins_line = end, source.text[end - 1] == "\n"
     assert not edits, f"bug in gluonize: {edits[0]} belongs to no statement"
     return out, (top, start)
+
+
+def check_apart(facts: FunctionFacts, steps: list[Step]) -> None:
+    """Raises: TranslationError where statements of the body cannot be moved one by one."""
+    for step in steps:
+        if len(step.sources) > 1:
+            what = "statements of this loop share a line"
+            raise refuse(facts.frame, step.sources[0], "ping-pong", what, help="put each on its own")
 
 
 def _statements(
@@ -97,4 +98,4 @@ def _authored(facts: FunctionFacts, reads: Reads, sources: list[ast.stmt], code:
     return Authored(code, beside(NONE.union(*map(reads, sources)), code), bound, verbatim)
 
 
-__all__ = ["Step", "take_steps"]
+__all__ = ["check_apart", "take_steps"]

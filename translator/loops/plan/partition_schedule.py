@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gluonize.loops.plan.schedule import Schedule
+
 
 @dataclass(frozen=True)
 class Partitions:
@@ -25,8 +27,10 @@ class Partitions:
     tensor: tuple[int, ...] = ()
 
     mechanism = "partitions"
-    grouped = False
+    copies = True
+    in_slots = grouped = stored = False
     tensor_loads = 0
+    why_fewer = Schedule.why_fewer
 
     def ready_count(self, group: int) -> str:
         """The arrivals at the barriers of a group's ready slots, by what they are made of: warps times lanes, and warps times copies
@@ -36,13 +40,14 @@ class Partitions:
         terms += [f"{warps} * {tensor}" if tensor > 1 and warps > 1 else f"{warps * tensor}"] if tensor else []
         return " + ".join(terms)
 
-    def __str__(self) -> str:
+    def described(self) -> list[str]:
+        """What the partitions do, in words."""
         named = [f"{' and '.join(group)}" for group in self.groups]
         lines = [
-            f"  producer: {self.producer_warps} warps; consumer: {self.consumer_warps} warps",
-            f"  barriers per slot: {', '.join(f'ready and empty for {names}' for names in named)}",
-            f"  arrivals at ready: {', '.join(map(self.ready_count, range(len(self.groups))))}, after the copies",
-            f"  arrivals at empty: {self.consumer_warps} * {self.lanes}, after the reads",
-            f"  tile t: slot t % {self.buffers}, phase t // {self.buffers} & 1; the producer waits for the phase before",
+            f"producer: {self.producer_warps} warps; consumer: {self.consumer_warps} warps",
+            f"barriers per slot: {', '.join(f'ready and empty for {names}' for names in named)}",
+            f"arrivals at ready: {', '.join(map(self.ready_count, range(len(self.groups))))}, after the copies",
+            f"arrivals at empty: {self.consumer_warps} * {self.lanes}, after the reads",
+            f"tile t: slot t % {self.buffers}, phase t // {self.buffers} & 1; the producer waits for the phase before",
         ]
-        return "\n".join(lines)
+        return lines

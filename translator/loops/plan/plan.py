@@ -11,7 +11,7 @@ from gluonize.facts.obligations import Obligation
 from gluonize.facts.syntax import unparsed
 from gluonize.facts.webs import Web
 from gluonize.loops.plan.partition_schedule import Partitions
-from gluonize.loops.plan.schedule import Schedule
+from gluonize.loops.plan.schedule import Once, Schedule
 from gluonize.loops.plan.tiles.descriptors import DescriptorTile
 from gluonize.loops.plan.tiles.strided import StridedTile
 
@@ -59,47 +59,64 @@ class PipelinedLoad:
 
 
 @dataclass(frozen=True)
-class PipelinePlan:
-    """One pipelined loop over `range(low, high, step)`.
+class LoopRange:
+    """`range(low, high, step)`, whose index is of the type `dtype`; low and step are None where they are 0 and 1.
 
-    producer: statements of the body that addresses and masks need, run ahead; shared: the producer's variables that
-    the consumer computes for itself as well; carried: those that move from tile to tile; doubled: those of them that the
-    consumer moves for itself; rolled_back: those that are used after the loop and have to be moved back by the tiles that
-    were fetched ahead; not_tiles: lines of loads
-    that a tensor data mover does not fetch, with the reason. written_out: the number of iterations where it is known and
-    so small that the loop is a prologue and an epilogue. once: the loop is a branch (`gluonize.loops.forms.once`).
-    descending: the step is negative. guarded: loads of the producer that get the loop's end as a mask. span: `high - low`
-    where that is known at compile time and they are not. reads_early: no operand is read after the others, so that slots can
-    be filled again. asked: the buffers that num_stages asks for. asks_start: nothing bounds the start of the loop before the launch,
-    so that tiles of a loop that does not run are left out by comparing it with the end. asks_rest: nothing bounds the index of
-    a tile ahead, so that what is left of the loop is compared with its distance, as a number of this type; "" where it is bounded.
+    descending: the step is negative. span: `high - low` where that is known at compile time and they are not. asks_start: nothing
+    bounds the start of the loop before the launch, so that tiles of a loop that does not run are left out by comparing it with the end.
+    asks_rest: nothing bounds the index of a tile ahead, so that what is left of the loop is compared with its distance, as a number of
+    this type; "" where it is bounded.
     """
 
-    loop: ast.For
     index: str
-    index_dtype: str
+    dtype: str
     low: ast.expr | None
     high: ast.expr
     step: ast.expr | None
-    schedule: Schedule | Partitions
-    loads: tuple[PipelinedLoad, ...]
-    atoms: tuple[ast.stmt, ...]
+    descending: bool = False
+    span: Span | None = None
+    asks_start: bool = False
+    asks_rest: str = ""
+
+
+@dataclass(frozen=True)
+class RunsAhead:
+    """producer: the statements that addresses and masks need, which run ahead, in source order; shared: what they compute that the
+    consumer computes for itself as well; carried: what moves from tile to tile; rolled_back: the moves to undo because the value is used
+    after the loop; guarded: loads of the producer that would read past the loop's end; doubled: what moves that the consumer moves
+    for itself as well.
+    """
+
     producer: tuple[ast.stmt, ...]
     shared: tuple[Web, ...]
     carried: tuple[Web, ...]
     rolled_back: tuple[ast.AugAssign, ...]
-    assumed: frozenset[Obligation]
-    not_tiles: tuple[tuple[int, str], ...] = ()
-    written_out: int | None = None
-    once: bool = False
-    descending: bool = False
-    span: Span | None = None
     guarded: tuple[ast.Call, ...] = ()
     doubled: tuple[Web, ...] = ()
-    reads_early: bool = False
+
+    @property
+    def on_both_sides(self) -> tuple[Web, ...]:
+        """What the producer and the consumer compute, each for its tile."""
+        return (*self.shared, *self.doubled)
+
+
+@dataclass(frozen=True)
+class PipelinePlan:
+    """One pipelined loop. atoms: the statements that each iteration runs. assumed: what its addresses and masks rest on. not_tiles: lines of
+    loads that a tensor data mover does not fetch, with the reason. asked: the buffers that num_stages asks for. written_out: the number
+    of iterations where it is known and so small that the loop is a prologue and an epilogue.
+    """
+
+    loop: ast.For
+    range: LoopRange
+    schedule: Schedule | Partitions
+    loads: tuple[PipelinedLoad, ...]
+    atoms: tuple[ast.stmt, ...]
+    runs: RunsAhead
+    assumed: frozenset[Obligation]
+    not_tiles: tuple[tuple[int, str], ...] = ()
     asked: int = 0
-    asks_start: bool = False
-    asks_rest: str = ""
+    written_out: int | None = None
 
     @property
     def shallower(self) -> str:
@@ -107,51 +124,29 @@ class PipelinePlan:
         has = self.schedule.buffers
         if has >= self.asked:
             return ""
-        head = f"`for {self.index}` has {has} buffer{'s' * (has > 1)} where num_stages asks for {self.asked}"
-        return f"{head}: " + ("it is filled again after its last read" if self.refills else "LDS has no room for more")
-
-    @property
-    def on_both_sides(self) -> tuple[Web, ...]:
-        """What the producer and the consumer compute, each for its tile."""
-        return (*self.shared, *self.doubled)
-
-    @property
-    def refills(self) -> bool:
-        """Whether its tiles have one slot each, which is filled again after the last read (`gluonize.loops.passes.refill`)."""
-        return self.schedule.mechanism == "copies" and self.schedule.refills
+        head = f"`for {self.range.index}` has {has} buffer{'s' * (has > 1)} where num_stages asks for {self.asked}"
+        return f"{head}: {self.schedule.why_fewer}"
 
     def __str__(self) -> str:
         s = self.schedule
-        lines = [f"line {self.loop.lineno}: `for {self.index}` pipelined, {s.mechanism}, {s.buffers} buffers"]
+        lines = [f"line {self.loop.lineno}: `for {self.range.index}` pipelined, {s.mechanism}, {s.buffers} buffers"]
         for load in self.loads:
             tail = "tail masked by the load itself" if load.covered else "tail masked by the loop bound"
             how = " by the tensor data mover" if load.tile else ""
             where = "registers" if load.held else "LDS"
             how = " through registers" if s.mechanism == "copies" and load.stored else how
             lines.append(f"  line {load.line}: {load.name} {load.staged.shape} -> {where}{how}, {tail}")
-        lines.append("  producer: " + ("; ".join(unparsed(p) for p in self.producer) or "addresses only"))
-        if self.shared:
-            lines.append("  computed twice: " + ", ".join(w.name for w in self.shared))
-        if self.doubled:
-            lines.append("  moved twice: " + ", ".join(w.name for w in self.doubled))
-        if self.rolled_back:
-            lines.append("  moved back after the loop: " + ", ".join(s.target.id for s in self.rolled_back))
-        if self.once:
-            return "\n".join([*lines, "  runs at most once: a branch, its tiles fetched at the top"])
-        if s.mechanism == "partitions":
-            return "\n".join([*lines, str(s)])
+        lines.append("  producer: " + ("; ".join(unparsed(p) for p in self.runs.producer) or "addresses only"))
+        if self.runs.shared:
+            lines.append("  computed twice: " + ", ".join(w.name for w in self.runs.shared))
+        if self.runs.doubled:
+            lines.append("  moved twice: " + ", ".join(w.name for w in self.runs.doubled))
+        if self.runs.rolled_back:
+            lines.append("  moved back after the loop: " + ", ".join(s.target.id for s in self.runs.rolled_back))
         if self.written_out is not None:
             lines.append(f"  written out: {self.written_out} tiles; only those that exist are fetched")
-        lines.append(f"  prologue: tiles 0 to {s.prologue - 1}" if s.prologue > 1 else "  prologue: tile 0")
-        fetch = "copy" if s.mechanism == "copies" else "load"
-        wait = f"wait for all but {s.wait} groups, " if s.mechanism == "copies" and s.grouped else ""
-        wait += f"wait for all but {s.tensor_wait} tensor copies, " if s.tensor_loads else ""
-        read = "take tile i" if s.mechanism == "held" else f"read tile i from slot i % {s.buffers}"
-        if self.refills:
-            lines.append("  steady state: wait for the tile, read it, copy tile i + 1 behind its last read")
-        else:
-            lines.append(f"  steady state: {wait}{fetch} tile i + {s.ahead}, {read}")
-        if self.written_out is None:
+        lines += [f"  {line}" for line in s.described()]
+        if self.written_out is None and not isinstance(s, Partitions | Once):
             lines.append("  epilogue: none; tiles past the end are masked out")
         return "\n".join(lines)
 

@@ -22,6 +22,7 @@ from gluonize.facts.products import products
 from gluonize.facts.products.scaled import is_scaled_product, scaled_product
 from gluonize.loops.passes.slices import accumulator_of, multiplies
 from gluonize.loops.plan.plan import PipelinedLoad, PipelinePlan
+from gluonize.loops.plan.schedule import Copied, Refilled, Stored
 from gluonize.loops.plan.tiles.strided import StridedTile
 from gluonize.loops.planner.planner import plan_loop
 from gluonize.trace.model.elements import bits_of
@@ -132,10 +133,10 @@ def _loop(facts: FunctionFacts, decided: Decided) -> _Loop | None:
     if not _alone(facts, sums + sum(operands), tiles * slots):
         return None
     plan = plan_loop(facts, decided, loops[0])
-    if not isinstance(plan, PipelinePlan) or plan.written_out is not None or plan.refills:
+    if not isinstance(plan, PipelinePlan) or plan.written_out is not None or isinstance(plan.schedule, Refilled):
         return None
     stored = [load.stored for load in plan.loads]
-    if plan.schedule.mechanism not in ("copies", "registers") or any(load.held for load in plan.loads):
+    if not isinstance(plan.schedule, Copied | Stored) or any(load.held for load in plan.loads):
         return None
     if any(stored) and not all(stored):
         return None

@@ -28,7 +28,7 @@ from gluonize.facts.syntax import unparsed
 from gluonize.facts.webs import Definition
 from gluonize.loops.loop.ahead import NotAhead, what_runs_ahead
 from gluonize.loops.passes.stages import FEWEST_STORED
-from gluonize.loops.plan.plan import NotPipelined, PipelinedLoad, PipelinePlan
+from gluonize.loops.plan.plan import LoopRange, NotPipelined, PipelinedLoad, PipelinePlan
 from gluonize.loops.plan.schedule import Schedule, copy_schedule, held_schedule, refill_schedule, register_schedule
 from gluonize.loops.plan.tiles.descriptors import DescriptorTile
 from gluonize.loops.plan.tiles.strided import StridedTile
@@ -159,13 +159,20 @@ def _planned(
         loads = [replace(load, covered=True) for load in loads]
     else:
         assumed = tail.assumed
+    asks_start = tail.runs_asked and not asks_rest
+    bounded_by = LoopRange(loop.target.id, dtype, low, high, step, descending, span, asks_start, asks_rest)
     return PipelinePlan(
-        loop, loop.target.id, dtype, low, high, step, _schedule(fetch, loads, held, refills),
-        tuple(loads), tuple(atoms), runs.producer, runs.shared, runs.carried, runs.rolled_back, frozenset(assumed | apart),
-        tuple((call.lineno, reason) for call, reason in not_tiles.items()), written_out,
-        descending=descending, span=span, guarded=runs.guarded, doubled=runs.doubled, reads_early=reads_early,
-        asked=fetch.asked, asks_start=tail.runs_asked and not asks_rest, asks_rest=asks_rest,
-    )  # fmt: skip
+        loop,
+        bounded_by,
+        _schedule(fetch, loads, held, refills, reads_early),
+        tuple(loads),
+        tuple(atoms),
+        runs,
+        frozenset(assumed | apart),
+        tuple((call.lineno, reason) for call, reason in not_tiles.items()),
+        fetch.asked,
+        written_out,
+    )
 
 
 def _bounds(
@@ -275,11 +282,13 @@ def _loads(
     return loads
 
 
-def _schedule(fetch: _Fetch, loads: list[PipelinedLoad], held: list[ast.Call], refills: bool) -> Schedule:
+def _schedule(
+    fetch: _Fetch, loads: list[PipelinedLoad], held: list[ast.Call], refills: bool, reads_early: bool
+) -> Schedule:
     tensor_loads = sum(load.tile is not None for load in loads)
     grouped = tensor_loads + len(held) < len(loads)
     if refills:
-        return refill_schedule(tensor_loads, grouped)
+        return refill_schedule(tensor_loads, grouped, reads_early)
     if fetch.copies:
         return copy_schedule(fetch.buffers, tensor_loads, grouped, any(load.stored for load in loads))
     return register_schedule(fetch.buffers) if fetch.ways else held_schedule()

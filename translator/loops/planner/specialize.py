@@ -13,7 +13,8 @@ from dataclasses import replace
 from gluonize.facts.function import FunctionFacts
 from gluonize.loops.loop.ahead import is_pure
 from gluonize.loops.plan.partition_schedule import Partitions
-from gluonize.loops.plan.plan import NotPipelined, PipelinePlan, PipelinedLoad, run_of_loads
+from gluonize.loops.plan.plan import NotPipelined, PipelinedLoad, PipelinePlan, run_of_loads
+from gluonize.loops.plan.schedule import Copied
 from gluonize.loops.plan.strategies import WARP_SPECIALIZED
 from gluonize.trace.front.trace import ConstFact
 from gluonize.write.state.unit import Decided
@@ -44,15 +45,15 @@ def specialized(
         return plan.reason
     if kernel.num_ctas > 1:
         return "its program is a cluster, whose workgroups wait for each other with all of their warps"
-    if plan.descending:
+    if plan.range.descending:
         return "its index goes down"
-    if plan.doubled:
-        return f"`{plan.doubled[0].name}` moves for both sides"
-    if not all(is_pure(facts, s.value) for s in plan.producer):
+    if plan.runs.doubled:
+        return f"`{plan.runs.doubled[0].name}` moves for both sides"
+    if not all(is_pure(facts, s.value) for s in plan.runs.producer):
         return "an address in it comes from memory"
     if (reason := decided.kept_whole.get((facts.path, loop.lineno))) is not None:
         return reason
-    if plan.schedule.mechanism != "copies":
+    if not isinstance(plan.schedule, Copied):
         return "its tiles travel through registers"
     if kernel.num_warps % WARPS_TOGETHER:
         return f"its {kernel.num_warps} warps are no multiple of {WARPS_TOGETHER}, as the compiler wants them"

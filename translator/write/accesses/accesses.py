@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from gluonize.facts.callees import Callee, bound, is_absent, is_empty, is_given, is_none, is_plain_access, is_zero
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.loops.read_once import read_once
 from gluonize.gluon.layout_names import store_role
-from gluonize.gluon.written import Moved, Written, binary
+from gluonize.gluon.written import Moved, Written, binary, grouped, keyword, literal, method, operand
 from gluonize.gluon.written import call as called
-from gluonize.gluon.written import grouped, keyword, literal, method, operand
 from gluonize.rules.gluon import buffer_atomics
 from gluonize.trace.front.trace import TensorFact
 from gluonize.trace.model.elements import bits_of
@@ -75,18 +75,33 @@ def emit_load(writing: Writing, addressing: Addressing, call: Called, want: Layo
     else:
         text = as_tensor(facts, mask, writing.operand_in(mask, fact, want))
         arguments.append(keyword("mask", both_masks(text, exists)))
-        other = rest.get("other")
-        # Masked-off lanes of a buffer load read as zero, so `other=0` needs no argument.
-        if is_given(facts, other):
-            if is_zero(facts, other):
-                writing.record.explain("buffer loads need no other=0: what their mask excludes reads as zero")
-            else:
-                arguments.append(keyword("other", writing.operand_in(other, fact, want)))
-    if "cache_modifier" in given and not is_empty(facts, given["cache_modifier"]):
-        arguments.append(keyword("cache", writing.emit(given["cache_modifier"])))
-    elif streamed:
-        arguments.append(keyword("cache", STREAMED))
-    return called(f"{module}.buffer_load", *arguments)
+        arguments += other_argument(writing, rest.get("other"), fact, want, as_buffer=True)
+    return called(f"{module}.buffer_load", *arguments, *cache_argument(writing, given, streamed))
+
+
+def other_argument(
+    writing: Writing, other: ast.expr | None, fact: TensorFact, layout: Layout, as_buffer: bool
+) -> list[Written]:
+    """What lanes of a masked load have that its mask excludes. Those of a buffer load read as zero; other accesses leave what was there."""
+    facts = writing.facts
+    if not is_given(facts, other):
+        return []
+    if not is_zero(facts, other):
+        return [keyword("other", writing.operand_in(other, fact, layout))]
+    if not as_buffer:
+        return [keyword("other", writing.emit(other))]
+    writing.record.explain("buffer loads need no other=0: what their mask excludes reads as zero")
+    return []
+
+
+def cache_argument(
+    writing: Writing, given: Mapping[str, ast.expr], streamed: bool, word: str = "cache"
+) -> list[Written]:
+    """What an access says of caches: the author's word, or that nothing reads it again."""
+    modifier = given.get("cache_modifier")
+    if modifier is not None and not is_empty(writing.facts, modifier):
+        return [keyword(word, writing.emit(modifier))]
+    return [keyword(word, STREAMED)] if streamed else []
 
 
 def loaded_in(writing: Writing, node: ast.Call, want: Layout | None) -> Layout:
@@ -185,11 +200,7 @@ def emit_store(writing: Writing, addressing: Addressing, call: Called, alone: bo
     arguments = [text, access.base, access.offsets]
     if mask_text is not None:
         arguments.append(keyword("mask", mask_text))
-    if "cache_modifier" in given and not is_empty(facts, given["cache_modifier"]):
-        arguments.append(keyword("cache", writing.emit(given["cache_modifier"])))
-    elif _streams(writing, given):
-        arguments.append(keyword("cache", STREAMED))
-    return called(f"{module}.buffer_store", *arguments)
+    return called(f"{module}.buffer_store", *arguments, *cache_argument(writing, given, _streams(writing, given)))
 
 
 def _stored_in(writing: Writing, call: Called, alone: bool) -> tuple[bool, Layout | None, Layout]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 
 from gluonize.facts.callees import cast_of
 from gluonize.facts.function import FunctionFacts

@@ -29,4 +29,4 @@ class FunctionLoops:
     @property
     def partitioned(self) -> bool:
         """Whether some loop is split between warps."""
-        return any(loop.specialized for loop in self.pipelined.values())
+        return any(loop.form.splits for loop in self.pipelined.values())

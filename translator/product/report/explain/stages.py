@@ -119,8 +119,8 @@ def _of_partitions(s: Partitions) -> str:
 
 
 def _of_schedule(s: Schedule) -> str:
-    wait = f", waits for all but {s.wait} groups" if s.mechanism == "copies" and s.grouped else ""
-    wait += f", waits for all but {s.tensor_wait} tensor copies" if s.tensor_loads else ""
+    what = {"wait": "groups", "tensor_wait": "tensor copies"}
+    wait = "".join(f", waits for all but {left} {what[kind]}" for kind, left in s.waits)
     return f"{s.prologue} tile{'s' if s.prologue != 1 else ''} in the prologue, fetches tile i + {s.ahead}{wait}"
 
 

@@ -4,7 +4,7 @@ A loop is planned (`events_of` a schedule) or read from a text (`Replay.events`)
 
 ("copy", tile, slot), ("commit",)        an asynchronous copy, and the end of its commit group
 ("tensor", tile, slot, ring)             a copy of the tensor data mover, which has no group
-("load", tile), ("store", tile, slot)    a tile that goes through registers, into ring STORED where others are copied
+("load", tile), ("store", tile, slot)    a tile that goes through registers, into ring BESIDE where others are copied
 ("wait", left), ("tensor_wait", left)    until at most so many groups, or copies of the data mover, are outstanding
 ("read", tile, slot), ("barrier",), ("drain", 0)
 """
@@ -13,53 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gluonize.loops.plan.schedule import Schedule
+from gluonize.loops.plan.schedule import BESIDE, Schedule
 
 GROUPED = -1  # the ring that all copies with commit groups stand for
-STORED = -2  # the ring of tiles that go through registers beside copies
 
 
 def events_of(schedule: Schedule, trips: int) -> Iterator[tuple]:
     """What one program of a planned loop does for `trips` iterations, in order."""
-    copies = schedule.mechanism == "copies"
-    for t in range(schedule.prologue):
-        slot = t % schedule.buffers
-        yield from _copies(schedule, t, slot) if copies else [("load", t), ("store", t, slot)]
-        if schedule.stored:
-            yield from [("load", t), ("store", t, slot, STORED)]
-    for i in range(trips):
-        fetched = i + schedule.ahead
-        slot = fetched % schedule.buffers
-        if copies:
-            if schedule.grouped:
-                yield ("wait", schedule.wait)
-            if schedule.tensor_loads:
-                yield ("tensor_wait", schedule.tensor_wait)
-            if not schedule.refills:
-                yield from _copies(schedule, fetched, slot)
-        elif schedule.mechanism == "registers":
-            yield ("load", fetched)
-        if schedule.stored:
-            yield ("load", fetched)
-        yield ("read", i, i % schedule.buffers)
-        if schedule.refills:
-            yield ("barrier",)
-            yield from _copies(schedule, fetched, slot)
-        if schedule.mechanism == "held":
-            yield ("load", fetched)
-        if not copies:
-            yield ("store", fetched, slot)
-        if schedule.stored:
-            yield ("store", fetched, slot, STORED)
-    if copies:
+    for tile in range(schedule.prologue):
+        yield from schedule.first(tile)
+    for tile in range(trips):
+        yield from schedule.iteration(tile)
+    if schedule.copies:
         yield ("drain", 0)
-
-
-def _copies(schedule: Schedule, tile: int, slot: int) -> Iterator[tuple]:
-    """All copies of one tile. The copies of a group go to one ring, those of the tensor data mover to one each."""
-    if schedule.grouped:
-        yield from [("copy", tile, slot), ("commit",)]
-    yield from (("tensor", tile, slot, ring) for ring in range(schedule.tensor_loads))
 
 
 class _Run:
@@ -145,4 +111,4 @@ def hazards(events: Iterable[tuple], trips: int) -> list[str]:
     return run.found
 
 
-__all__ = ["GROUPED", "STORED", "events_of", "hazards"]
+__all__ = ["GROUPED", "BESIDE", "events_of", "hazards"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gluonize.loops.plan.partition_schedule import Partitions
-from gluonize.loops.plan.schedule import Schedule
+from gluonize.loops.plan.schedule import Copied, Once, Schedule
 from gluonize.product.project.output.layout_free import same_code
 from gluonize.product.project.output.provenance import without_line
 from gluonize.product.report.explain.function_view import FunctionView
@@ -64,10 +64,10 @@ def _drawn(schedule: Schedule | Partitions) -> dict:
     if isinstance(schedule, Partitions):
         buffers = schedule.buffers
         # The copying warps are as far ahead as there are slots, once they have filled them.
-        shown = Schedule("copies", buffers, buffers, buffers, buffers - 1)
+        shown = Copied(buffers, buffers, buffers, wait=buffers - 1)
         how = f"warp-specialized: {schedule.producer_warps} more warps copy, at most {buffers} tiles ahead; waits at mbarriers"
         return {"replay": replay_of_schedule(shown), "how": how, "hazards": (), "checked": 0}
-    checked = schedule.buffers + 4
+    checked = 1 if isinstance(schedule, Once) else schedule.buffers + 4
     found = dict.fromkeys(
         problem for trips in range(checked + 1) for problem in hazards(events_of(schedule, trips), trips)
     )
@@ -97,5 +97,5 @@ def replay_of_schedule(schedule: Schedule) -> Replay:
     for trips in range(schedule.buffers + 8):
         iterations.append(tuple(before_end(trips + 1)[len(before_end(trips)) :]))
     last = tuple(event for event in events_of(schedule, 0) if event[0] == "drain")
-    wait = schedule.wait if schedule.grouped or not schedule.tensor_loads else schedule.tensor_wait
+    wait = schedule.waits[0][1] if schedule.waits else 0
     return Replay(schedule.mechanism, schedule.buffers, schedule.prologue, wait, tuple(first), tuple(iterations), last)
