@@ -26,8 +26,8 @@ from gluonize.gluon.nodes import Current, Node, Number
 from gluonize.gluon.written import binary, name, operand
 from gluonize.loops.copies import mover, multicast
 from gluonize.loops.copies.producer import Producer, commit, stores
+from gluonize.loops.copies.waits import wait_for
 from gluonize.loops.forms.ring import listed
-from gluonize.loops.forms.waits import wait_for
 from gluonize.loops.loop.loop import LoopForm, PipelinedLoop, Ring, Statements, Trips
 from gluonize.loops.loop.site import LoopSite
 from gluonize.loops.plan.plan import PipelinePlan

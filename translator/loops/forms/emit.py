@@ -18,7 +18,7 @@ from gluonize.gluon.nodes import Assign, Code, Node
 from gluonize.gluon.printer import lines
 from gluonize.gluon.written import name
 from gluonize.loops.copies.producer import Producer
-from gluonize.loops.forms.waits import waits_of_body
+from gluonize.loops.copies.waits import waits_of_body
 from gluonize.loops.loop.loop import PipelinedLoop, Ring
 from gluonize.loops.loop.site import LoopSite
 from gluonize.loops.plan.plan import NotPipelined, run_of_loads

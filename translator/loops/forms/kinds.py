@@ -8,8 +8,8 @@ from gluonize.loops.forms.held import HeldTiles
 from gluonize.loops.forms.partitioned import SplitWarps
 from gluonize.loops.forms.refilled import RefilledSlot
 from gluonize.loops.forms.ring import CopiedRing, StoredRing
-from gluonize.loops.forms.trips import Rolled, WrittenOut
 from gluonize.loops.loop.loop import LoopForm, PipelinedLoop
+from gluonize.loops.loop.trips import Rolled, WrittenOut
 from gluonize.loops.plan.partition_schedule import Partitions
 from gluonize.loops.plan.plan import PipelinePlan
 from gluonize.loops.plan.schedule import Copied, Held, Once, Refilled, Stored

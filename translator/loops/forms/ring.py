@@ -14,8 +14,8 @@ from gluonize.gluon.printer import written
 from gluonize.gluon.written import Assigned, Written, binary, call, operand
 from gluonize.loops.copies import multicast
 from gluonize.loops.copies.producer import Producer, commit, stores
+from gluonize.loops.copies.waits import wait_for, waits_of_body
 from gluonize.loops.forms.prologue import HEADS, fetched_first, made_first
-from gluonize.loops.forms.waits import wait_for, waits_of_body
 from gluonize.loops.loop import counts
 from gluonize.loops.loop.loop import LoopForm, PipelinedLoop, Ring, Statements
 from gluonize.loops.loop.site import LoopSite

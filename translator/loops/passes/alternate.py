@@ -10,7 +10,7 @@ from gluonize.facts.products import products
 from gluonize.gluon.code import line
 from gluonize.gluon.nodes import Store
 from gluonize.loops.copies.producer import Producer
-from gluonize.loops.forms.waits import waits_of_body
+from gluonize.loops.copies.waits import waits_of_body
 from gluonize.loops.loop.loop import Fresh, LoopBody, LoopPass, PipelinedLoop, Ring, Statements, Step
 from gluonize.loops.loop.site import LoopSite
 from gluonize.loops.passes import early_refill, early_stores, slices

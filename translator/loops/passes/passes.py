@@ -10,9 +10,9 @@ from gluonize.facts.function import FunctionFacts
 from gluonize.gluon.code import Lined, code_of, joined
 from gluonize.gluon.nodes import Node, Pipelined
 from gluonize.gluon.printer import lines, origins
-from gluonize.loops.forms.trips import Rounds
 from gluonize.loops.loop.loop import Fresh, LoopBody, LoopPass, PipelinedLoop
 from gluonize.loops.loop.site import LoopSite
+from gluonize.loops.loop.trips import Rounds
 from gluonize.loops.passes.alternate import with_stages
 from gluonize.loops.passes.l2 import AskedOfL2, can_prefetch
 from gluonize.loops.passes.prefetch import FEWEST_BUFFERS, ReadsAhead, can_read_ahead

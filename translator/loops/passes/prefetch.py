@@ -35,7 +35,7 @@ from gluonize.gluon.nodes import (
     reads,
     walk,
 )
-from gluonize.loops.forms.waits import waits_before
+from gluonize.loops.copies.waits import waits_before
 from gluonize.loops.loop.loop import Fresh, LoopBody, LoopPass, PipelinedLoop, Step
 from gluonize.loops.loop.site import LoopSite
 from gluonize.loops.passes.dot_parts import dot_parts

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 from gluonize.facts.syntax import unparsed
 from gluonize.gluon.function import LINE_LENGTH
-from gluonize.gluon.written import Written, closed, form_of, literal
+from gluonize.gluon.written import Written, closed, form_of, literal, operand
 from gluonize.gluon.written import name as variable
-from gluonize.gluon.written import operand
 from gluonize.loops.source.inlined_lines import is_arithmetic, lines_of, unread_assignments
 from gluonize.numbered import numbered
 from gluonize.read.files.source_text import Edit, SourceText, replace_spans
