@@ -17,6 +17,14 @@ from gluonize.trace.model.types import Type
 _WORD = re.compile(r"[^\W\d]\w*")
 _FREE = re.compile(r"[\w.-]+|gl\.full\(\[[\d, ]*\], [\w.-]+, [\w.]+(, \w+)?\)")  # what is written takes no instruction
 _ENDS = ("scf.yield", "scf.condition", "tt.reduce.return", "tt.scan.return", "tt.map_elementwise.return")
+# By the operation that combines two elements.
+REDUCTIONS = {
+    **dict.fromkeys(("arith.addf", "arith.addi"), "sum"),
+    **dict.fromkeys(("arith.maxnumf", "arith.maxsi"), "max"),
+    **dict.fromkeys(("arith.minnumf", "arith.minsi"), "min"),
+    "arith.xori": "xor_sum",
+}
+SCANS = {**dict.fromkeys(("arith.addf", "arith.addi"), "cumsum"), "arith.mulf": "cumprod"}
 _NAMES = {"arith.addi": "add", "arith.addf": "add", "arith.mulf": "multiply", "arith.muli": "multiply"}
 _NAMES |= {f"arith.max{kind}": "larger" for kind in ("si", "ui", "numf", "imumf")}
 _NAMES |= {f"arith.min{kind}": "smaller" for kind in ("si", "ui", "numf", "imumf")}
@@ -293,18 +301,28 @@ def branch(w: Writer, op: Op) -> None:
 def reduction(w: Writer, op: Op) -> None:
     """A reduction or a scan, with the function that combines two elements."""
     operands = [w.read(value).whole for value in op.operands]
-    helper = _helper(w, op, _pairs(len(op.operands)))
-    axis = op.attribute("axis")
     source = operands[0].text if len(operands) == 1 else f"({', '.join(x.text for x in operands)})"
-    if op.name == "tt.scan":
-        more = ", reverse=True" if op.attribute("reverse") else ""
-        text = f"gl.associative_scan({source}, {axis}, {helper}{more})"
+    axis, more = op.attribute("axis"), ", reverse=True" if op.attribute("reverse") else ""
+    if known := _known_reduction(op):
+        text = f"gl.{known}({source}, {axis}{more})"
     else:
-        text = f"gl.reduce({source}, {axis}, {helper})"
+        function = "associative_scan" if op.name == "tt.scan" else "reduce"
+        text = f"gl.{function}({source}, {axis}, {_helper(w, op, _pairs(len(op.operands)))}{more})"
     if len(op.results) == 1:
         w.keep(op, Written(text, op.type), False)
     else:
         w.several(op, text)
+
+
+def _known_reduction(op: Op) -> str:
+    """The function of the language that a reduction or scan of one tensor is, "" of another one. Of narrow types these give wider ones."""
+    block = op.regions[0].blocks[0]
+    combine, last = block.ops[0], block.ops[-1]
+    alone = len(block.ops) == 2 and last.operands == combine.results and "fastmath<" not in combine.text
+    in_order = combine.operands == tuple(value for value, _ in block.arguments)
+    if not alone or not in_order or len(op.operands) > 1 or op.type.element not in ("f32", "f64", "i32", "i64"):
+        return ""
+    return (SCANS if op.name == "tt.scan" else REDUCTIONS).get(combine.name, "")
 
 
 def elementwise(w: Writer, op: Op) -> None:
