@@ -10,21 +10,13 @@ from gluonize.raised.naming.names import plain
 from gluonize.raised.naming.origins import author_name
 from gluonize.raised.text import Written
 from gluonize.raised.writer import Line, Writer
+from gluonize.trace.model.language import REDUCTIONS, SCANS
 from gluonize.trace.model.op import Block, Op
-from gluonize.trace.model.op_text import VALUES
 from gluonize.trace.model.types import Type
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _FREE = re.compile(r"[\w.-]+|gl\.full\(\[[\d, ]*\], [\w.-]+, [\w.]+(, \w+)?\)")  # what is written takes no instruction
 _ENDS = ("scf.yield", "scf.condition", "tt.reduce.return", "tt.scan.return", "tt.map_elementwise.return")
-# By the operation that combines two elements.
-REDUCTIONS = {
-    **dict.fromkeys(("arith.addf", "arith.addi"), "sum"),
-    **dict.fromkeys(("arith.maxnumf", "arith.maxsi"), "max"),
-    **dict.fromkeys(("arith.minnumf", "arith.minsi"), "min"),
-    "arith.xori": "xor_sum",
-}
-SCANS = {**dict.fromkeys(("arith.addf", "arith.addi"), "cumsum"), "arith.mulf": "cumprod"}
 _NAMES = {"arith.addi": "add", "arith.addf": "add", "arith.mulf": "multiply", "arith.muli": "multiply"}
 _NAMES |= {f"arith.max{kind}": "larger" for kind in ("si", "ui", "numf", "imumf")}
 _NAMES |= {f"arith.min{kind}": "smaller" for kind in ("si", "ui", "numf", "imumf")}
@@ -33,11 +25,7 @@ _NAMES |= {"arith.xori": "exclusive_or", "arith.andi": "both", "arith.ori": "eit
 
 def _mentions(op: Op) -> set[str]:
     """The values that an operation, or one in it, names."""
-    found = set(VALUES.findall(op.text) + VALUES.findall(op.tail))
-    for region in op.regions:
-        for inner in region.walk():
-            found |= set(VALUES.findall(inner.text) + VALUES.findall(inner.tail))
-    return found
+    return {*op.values}.union(*(region.values for region in op.regions))
 
 
 def _split(block: Block) -> tuple[tuple[Op, ...], Op | None]:

@@ -226,8 +226,7 @@ class Writer:
     def count_uses(self, block: Block) -> None:
         """Add the uses in a block and in those in it."""
         for op in block.ops:
-            found = VALUES.findall(op.text) + VALUES.findall(op.tail)
-            self.uses.update(found)
+            self.uses.update(op.values)
             if op.name == "scf.for":
                 self.uses.subtract([op.for_loop.variable, *(argument for argument, _ in op.for_loop.bindings)])
             if op.name == "scf.while":
@@ -375,7 +374,7 @@ class Writer:
         if op.results and self.uses[op.results[0]]:
             self.keep(op, written, False)
         else:
-            self.statement(op, written)
+            self.statement(op, written.text)
 
     def always(self, value: str, written: Written, op: Op) -> None:
         """Take a value that is written out at each use, unless it stands for what changes or is long."""
@@ -417,7 +416,7 @@ class Writer:
         operands = list(operands) or [self.read(value) for value in op.operands]
         kinds = op.result_types
         if not any(kind.kind != "token" for kind in kinds):
-            self.statement(op, self.filled(op, row, operands, None))
+            self.statement(op, self.filled(op, row, operands, None).text)
             return
         written = self.filled(op, row, operands, kinds[0])
         moved = self.moved(op, row.inferred, operands[0].type) if row.inferred else ""
@@ -430,10 +429,10 @@ class Writer:
         else:
             self.keep(op, written, row.pure)
 
-    def statement(self, op: Op, written: Written) -> None:
+    def statement(self, op: Op, text: str) -> None:
         """Write an operation without a result."""
         self.flush()
-        self.line(written.text, op.place.line or self.place)
+        self.line(text, op.place.line or self.place)
 
     def several(self, op: Op, text: str, called: Sequence[str] = ()) -> list[str]:
         """Write an operation with several results. called: what they are called, where that is not what the module says."""
