@@ -487,7 +487,7 @@ def test_a_reduction_takes_elements_where_they_are():
         "tt.store %p, %s : !tt.ptr<f32>",
     )
     assert (
-        "gl.store(p, gl.reduce(gl.exp(gl.full([1024], 1.0, gl.float32, layout)), 0, add))"
+        "gl.store(p, gl.sum(gl.exp(gl.full([1024], 1.0, gl.float32, layout)), 0))"
         in raise_module(module_of(*made, *sum_)).text
     )
     other = f"%w = arith.addf %z, %z : tensor<1024xf32, {blocked}>"
@@ -716,7 +716,7 @@ def product(a_ptr, b_ptr, c_ptr, M, N, K, GROUP: tl.constexpr, BM: tl.constexpr,
     pid = tl.program_id(0)
     width = GROUP * tl.cdiv(N, BN)
     offs_m = (pid // width) * BM + tl.arange(0, BM)
-    offs_n = (pid % width) * BN + tl.arange(0, BN)
+    offs_n = (pid.to(tl.uint32) % GROUP).to(tl.int32) * BN + tl.arange(0, BN)
     offs_k = tl.arange(0, BK)
     offs_d = tl.arange(0, D)
     acc = tl.zeros((BM, BN), tl.float32)
@@ -747,7 +747,8 @@ def test_constexprs_of_the_source_come_back(pool, tmp_path, target):
     text = raised.text
     for said in (
         "gl.static_assert(\n        GROUP == 3 and BM == 64 and BN == 64 and BK == 32 and D == 128,",
-        "width = gl.cdiv(N, BN) * GROUP",
+        "gl.cdiv(N, BN) * GROUP",
+        "pid.to(gl.uint32) % GROUP",
         "gl.arange(0, BK, gl.SliceLayout(0, a_load))",
         "gl.arange(0, D, gl.SliceLayout(0, ",
         "for k in range(0, K - BK, BK):",

@@ -54,16 +54,19 @@ class Tile:
 @dataclass
 class LayoutNames:
     """What layouts of one function are for. roles: the uses of each; tiles: the first tile of each for which one is told; spelled: those
-    that its code has named so far."""
+    that its code has named so far; slices: slices of slices of slices have names too."""
 
     roles: dict[Layout, list[tuple[int, int, str]]] = field(default_factory=dict)
     tiles: dict[Layout, Tile] = field(default_factory=dict)
     spelled: dict[Layout, None] = field(default_factory=dict)
+    slices: bool = False
 
     def spell(self, layout: Layout) -> Written:
         """The expression for `layout`, whose named part has no name yet."""
         if isinstance(layout, Slice):
-            return call("gl.SliceLayout", str(layout.dim), self.spell(layout.parent))
+            parent = self.spell(layout.parent)
+            if not (self.slices and isinstance(layout.parent, Slice) and isinstance(layout.parent.parent, Slice)):
+                return call("gl.SliceLayout", str(layout.dim), parent)
         self.spelled.setdefault(layout)
         return name(Unnamed(layout))
 
@@ -130,6 +133,8 @@ class LayoutNames:
     def _role(self, layout: Layout, only: bool) -> str:
         if only and isinstance(layout, (Asked, Blocked, Linear)):
             return "layout"
+        if isinstance(layout, Slice):
+            return f"{self._role(unsliced(layout), only)}_{layout.rank}d"
         roles = sorted(self.roles.get(layout, []))
         if isinstance(layout, (Mfma, Wmma)):
             roles = [role for role in roles if not role[2].endswith(_OF_TILES)]

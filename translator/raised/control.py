@@ -10,8 +10,8 @@ from gluonize.raised.naming.names import plain
 from gluonize.raised.naming.origins import author_name
 from gluonize.raised.text import Written
 from gluonize.raised.writer import Line, Writer
+from gluonize.trace.model.language import REDUCTIONS, SCANS
 from gluonize.trace.model.op import Block, Op
-from gluonize.trace.model.op_text import VALUES
 from gluonize.trace.model.types import Type
 
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -25,11 +25,7 @@ _NAMES |= {"arith.xori": "exclusive_or", "arith.andi": "both", "arith.ori": "eit
 
 def _mentions(op: Op) -> set[str]:
     """The values that an operation, or one in it, names."""
-    found = set(VALUES.findall(op.text) + VALUES.findall(op.tail))
-    for region in op.regions:
-        for inner in region.walk():
-            found |= set(VALUES.findall(inner.text) + VALUES.findall(inner.tail))
-    return found
+    return {*op.values}.union(*(region.values for region in op.regions))
 
 
 def _split(block: Block) -> tuple[tuple[Op, ...], Op | None]:
@@ -293,18 +289,28 @@ def branch(w: Writer, op: Op) -> None:
 def reduction(w: Writer, op: Op) -> None:
     """A reduction or a scan, with the function that combines two elements."""
     operands = [w.read(value).whole for value in op.operands]
-    helper = _helper(w, op, _pairs(len(op.operands)))
-    axis = op.attribute("axis")
     source = operands[0].text if len(operands) == 1 else f"({', '.join(x.text for x in operands)})"
-    if op.name == "tt.scan":
-        more = ", reverse=True" if op.attribute("reverse") else ""
-        text = f"gl.associative_scan({source}, {axis}, {helper}{more})"
+    axis, more = op.attribute("axis"), ", reverse=True" if op.attribute("reverse") else ""
+    if known := _known_reduction(op):
+        text = f"gl.{known}({source}, {axis}{more})"
     else:
-        text = f"gl.reduce({source}, {axis}, {helper})"
+        function = "associative_scan" if op.name == "tt.scan" else "reduce"
+        text = f"gl.{function}({source}, {axis}, {_helper(w, op, _pairs(len(op.operands)))}{more})"
     if len(op.results) == 1:
         w.keep(op, Written(text, op.type), False)
     else:
         w.several(op, text)
+
+
+def _known_reduction(op: Op) -> str:
+    """The function of the language that a reduction or scan of one tensor is, "" of another one. Of narrow types these give wider ones."""
+    block = op.regions[0].blocks[0]
+    combine, last = block.ops[0], block.ops[-1]
+    alone = len(block.ops) == 2 and last.operands == combine.results and "fastmath<" not in combine.text
+    in_order = combine.operands == tuple(value for value, _ in block.arguments)
+    if not alone or not in_order or len(op.operands) > 1 or op.type.element not in ("f32", "f64", "i32", "i64"):
+        return ""
+    return (SCANS if op.name == "tt.scan" else REDUCTIONS).get(combine.name, "")
 
 
 def elementwise(w: Writer, op: Op) -> None:

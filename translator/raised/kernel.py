@@ -20,10 +20,11 @@ from gluonize.raised.blocks import Structure
 from gluonize.raised.function_text import text_of
 from gluonize.raised.naming.unique import with_unique_values
 from gluonize.raised.operations import HANDLERS
-from gluonize.raised.text import SPEC_TYPES, Written
+from gluonize.raised.text import Written
 from gluonize.raised.writer import Shared, Writer
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.rules.gluon import GLUON
+from gluonize.trace.model.language import SIGNATURE
 from gluonize.trace.model.module import Function, Module
 from gluonize.trace.model.parse import ParseError, parse_module
 from gluonize.trace.model.shared_layouts import Partitioned
@@ -184,7 +185,7 @@ def _spec(module: Module, written: _Written, options: dict) -> LaunchSpec:
 
 
 def _spec_type(module: Module, kind: Type) -> str:
-    element = SPEC_TYPES.get(kind.element, kind.element)
+    element = SIGNATURE.get(kind.element, kind.element)
     if kind.kind == "ptr":
         return f"*{element}"
     if kind.kind == "desc":

@@ -16,14 +16,13 @@ from gluonize.raised.table import ROWS
 from gluonize.raised.text import ATOM, UNARY, Written, number
 from gluonize.raised.writer import Writer
 from gluonize.rules.targets import target
+from gluonize.trace.model.language import COMPARISONS, UNSIGNED_COMPARISONS
 from gluonize.trace.model.layouts import Mfma, Slice, Wmma, lists
 from gluonize.trace.model.op import Op
 from gluonize.trace.model.op_text import VALUES
 from gluonize.trace.model.types import Type
 
 Handler = Callable[[Writer, Op], None]
-_COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-_FLOATS = {"oeq": "==", "une": "!=", "olt": "<", "ole": "<=", "ogt": ">", "oge": ">="}
 _NOT_FLOATS = {"ult": ">=", "ule": ">", "ugt": "<=", "uge": "<"}
 _POLICY = re.compile(r"cache_modifier = (\w+), eviction_policy = (\w+)")
 _TDM = "gl.amd.cdna5.tdm"
@@ -85,13 +84,11 @@ def expand_dims(w: Writer, op: Op) -> None:
 def compare(w: Writer, op: Op) -> None:
     kind, word = op.type, op.word
     operands = w.broadcast([w.read(value) for value in op.operands], kind.shape)
-    unsigned = op.name == "arith.cmpi" and word in ("ult", "ule", "ugt", "uge")
-    if unsigned:
+    if op.name == "arith.cmpi" and word in UNSIGNED_COMPARISONS:
         operands = [w.without_sign(operand) for operand in operands]
-    if op.name == "arith.cmpi":
-        sign = _COMPARED[word[-2:]]
-    elif word in _FLOATS:
-        sign = _FLOATS[word]
+        sign = UNSIGNED_COMPARISONS[word]
+    elif word in COMPARISONS:
+        sign = COMPARISONS[word]
     elif word in _NOT_FLOATS:
         made = w.operator(f"{{0}} {_NOT_FLOATS[word]} {{1}}", operands)
         w.keep(op, Written(f"~({made.text})", kind, UNARY), True)
@@ -226,7 +223,7 @@ def store(w: Writer, op: Op) -> None:
     pointer, value = (w.read(operand).whole for operand in op.operands[:2])
     mask = op.operands[2] if len(op.operands) > 2 else None
     text = _arguments(pointer.text, value.text, mask=_mask(w, mask), **_policy(w, op))
-    w.statement(op, Written(f"gl.store({text})", Type("none")))
+    w.statement(op, f"gl.store({text})")
 
 
 def _cache(op: Op) -> str | None:
@@ -251,7 +248,7 @@ def buffer_store(w: Writer, op: Op) -> None:
     pointer, offset = w.read(base), w.read(offsets).whole
     mask = _mask(w, rest[0] if rest else None)
     text = _arguments(value.text, pointer.text, offset.text, mask=mask, cache=_cache(op))
-    w.statement(op, Written(f"{w.amd(target(w.shared.target).buffer_module)}.buffer_store({text})", Type("none")))
+    w.statement(op, f"{w.amd(target(w.shared.target).buffer_module)}.buffer_store({text})")
 
 
 def buffer_copy(w: Writer, op: Op) -> None:
@@ -261,7 +258,7 @@ def buffer_copy(w: Writer, op: Op) -> None:
     text = _arguments(
         into.text, pointer.text, offset.text, mask=_mask(w, mask), other=_other(w, other), cache_modifier=_cache(op)
     )
-    w.statement(op, Written(f"{w.copies}.buffer_load_to_shared({text})", Type("none")))
+    w.statement(op, f"{w.copies}.buffer_load_to_shared({text})")
 
 
 def global_copy(w: Writer, op: Op) -> None:
@@ -276,12 +273,12 @@ def global_copy(w: Writer, op: Op) -> None:
         cache_modifier=f'".{found.group(1)}"' if found and found.group(1) != "none" else None,
     )
     name = "global_load_to_shared" if target(w.shared.target).copies_take_buffers else "global_to_shared"
-    w.statement(op, Written(f"{w.copies}.{name}({text})", Type("none")))
+    w.statement(op, f"{w.copies}.{name}({text})")
 
 
 def wait(w: Writer, op: Op) -> None:
     count = w.groups_since("ttg.async_commit_group", op) if op.operands else op.attribute("num")
-    w.statement(op, Written(f"{w.copies}.wait_group({count})", Type("none")))
+    w.statement(op, f"{w.copies}.wait_group({count})")
 
 
 def local_alloc(w: Writer, op: Op) -> None:
@@ -402,7 +399,7 @@ def call(w: Writer, op: Op) -> None:
     operands = ", ".join(w.read(value).whole.text for value in op.operands)
     text = f"{w.shared.functions[op.callee]}({operands})"
     if not op.results:
-        w.statement(op, Written(text, Type("none")))
+        w.statement(op, text)
     elif len(op.results) == 1:
         w.keep(op, Written(text, op.type), False)
     else:
@@ -489,7 +486,7 @@ def device_print(w: Writer, op: Op) -> None:
     ]
     hexadecimal = "True" if op.attribute("hex") else None
     text = _arguments(json.dumps(op.string), *(value.text for value in values), hex=hexadecimal)
-    w.statement(op, Written(f"gl.device_print({text})", Type("none")))
+    w.statement(op, f"gl.device_print({text})")
 
 
 def cas(w: Writer, op: Op) -> None:
@@ -520,7 +517,7 @@ def asm_of_threads(w: Writer, op: Op) -> None:
     given = _arguments(
         json.dumps(op.string), *([json.dumps(op.attribute("constraints")), f"[{operands}]"] if operands else [])
     )
-    w.statement(op, Written(f"gl.inline_asm({given})", Type("none")))
+    w.statement(op, f"gl.inline_asm({given})")
 
 
 def call_of_nothing(w: Writer, op: Op) -> None:
@@ -538,16 +535,16 @@ def external(w: Writer, op: Op) -> None:
 
 def sched_barrier(w: Writer, op: Op) -> None:
     if op.word == "none":
-        w.statement(op, Written("gl.amd.hint.sched_barrier()", Type("none")))
+        w.statement(op, "gl.amd.hint.sched_barrier()")
     elif op.word in own_builtins.CROSSING:
-        w.statement(op, Written(f"{w.builtin(*own_builtins.sched_barrier(op.word))}()", Type("none")))
+        w.statement(op, f"{w.builtin(*own_builtins.sched_barrier(op.word))}()")
     else:
         raise w.refuse(op, f"a barrier that {op.word} may cross")
 
 
 def priority(w: Writer, op: Op) -> None:
     """How soon the instructions of a warp are taken before those of others."""
-    w.statement(op, Written(f'gl.inline_asm("s_setprio {op.word}")', Type("none")))
+    w.statement(op, f'gl.inline_asm("s_setprio {op.word}")')
 
 
 # Tensor data mover
@@ -595,36 +592,35 @@ def _of_copy(w: Writer, op: Op) -> dict[str, str | None]:
 def tdm_load(w: Writer, op: Op) -> None:
     source, into = w.read(op.operands[0]), w.read(op.operands[op.keyword("into")])
     text = _arguments(source.text, dest=into.text, **_of_copy(w, op))
-    w.statement(op, Written(f"{_TDM}.async_load({text})", Type("none")))
+    w.statement(op, f"{_TDM}.async_load({text})")
 
 
 def tdm_store(w: Writer, op: Op) -> None:
     into, source = w.read(op.operands[0]), w.read(op.operands[op.keyword("from")])
     text = _arguments(into.text, src=source.text, **_of_copy(w, op))
-    w.statement(op, Written(f"{_TDM}.async_store({text})", Type("none")))
+    w.statement(op, f"{_TDM}.async_store({text})")
 
 
 def tdm_rows(w: Writer, op: Op) -> None:
     """Rows that a tensor names."""
     descriptor, rows, tile = (w.read(value).whole for value in op.operands[:3])
     text = _arguments(descriptor.text, rows.text, tile.text, mbarrier=_of_copy(w, op)["mbarrier"])
-    w.statement(op, Written(f"{_TDM}.async_{op.name.rpartition('_')[2]}({text})", Type("none")))
+    w.statement(op, f"{_TDM}.async_{op.name.rpartition('_')[2]}({text})")
 
 
 def tdm_wait(w: Writer, op: Op) -> None:
     if op.operands:
-        names = "amdg.async_tdm_copy_global_to_local", "amdg.async_tdm_copy_local_to_global"
-        count = w.groups_since(names[0], op)
+        count = w.groups_since("amdg.async_tdm_copy_global_to_local", op)
     else:
         count = op.attribute("num")
-    w.statement(op, Written(f"{_TDM}.async_wait({count})", Type("none")))
+    w.statement(op, f"{_TDM}.async_wait({count})")
 
 
 # Barriers in LDS
 
 
 def init_barrier(w: Writer, op: Op) -> None:
-    w.statement(op, Written(f"{_BARRIER}.init({w.read(op.operands[0]).text}, {op.counted})", Type("none")))
+    w.statement(op, f"{_BARRIER}.init({w.read(op.operands[0]).text}, {op.counted})")
 
 
 def arrive(w: Writer, op: Op) -> None:

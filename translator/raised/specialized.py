@@ -10,7 +10,6 @@ from gluonize.raised.naming.names import plain
 from gluonize.raised.text import Written
 from gluonize.raised.writer import Writer
 from gluonize.trace.model.op import Op, Region
-from gluonize.trace.model.op_text import VALUES
 from gluonize.trace.model.types import Type
 
 _ENDS = ("ttg.warp_yield", "ttg.warp_return")
@@ -21,7 +20,7 @@ def specialize(w: Writer, op: Op) -> None:
     warps up to what the hardware starts at once, and Triton adds them by itself."""
     default, *partitions = (region for region in op.regions if region.runs_beside)
     w.flush()
-    values = _used(default) - {value for inner in default.walk() for value in inner.results} - _arguments(default)
+    values = default.values - {value for inner in default.walk() for value in inner.results} - _arguments(default)
     around = [value for value in w.values if value in values]
     call, results = _function(w, default, "default", around, around)
     calls = [call]
@@ -36,13 +35,9 @@ def specialize(w: Writer, op: Op) -> None:
             kept += registers[number : number + 1]
     text = f"gl.warp_specialize([{', '.join(calls)}], {warps}{f', {kept}' if kept else ''})"
     if not op.results:
-        w.statement(op, Written(text, Type("none")))
+        w.statement(op, text)
     else:
         w.several(op, text, results)
-
-
-def _used(region: Region) -> set[str]:
-    return {value for op in region.walk() for value in VALUES.findall(op.text + op.tail)}
 
 
 def _arguments(region: Region) -> set[str]:
@@ -66,7 +61,7 @@ def _function(
     inner = Writer(w.shared, w.function, w.handlers)
     inner.called, inner.warps, inner.place = w.called, region.warps or w.warps, w.place
     constants = {each.results[0]: each for each in w.function.walk() if each.name == "arith.constant"}
-    used = _used(region)
+    used = region.values
     given: list[str] = []
     parameters: list[str] = []
     for value, known in zip(inside, outside):

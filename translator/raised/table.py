@@ -10,6 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gluonize.trace.model.language import (
+    FUNCTIONS,
+    NAN_KEEPING,
+    OPERATORS,
+    UNSIGNED_FUNCTIONS,
+    UNSIGNED_OPERATORS,
+)
+
 
 @dataclass(frozen=True)
 class Row:
@@ -36,53 +44,21 @@ def _function(name: str, count: int = 1, unsigned: bool = False) -> Row:
 _NAN = "propagate_nan=gl.PropagateNan.ALL"
 ROWS: dict[str, Row] = {
     # Arithmetic
-    **{f"arith.{name}": _operator("+") for name in ("addi", "addf")},
-    **{f"arith.{name}": _operator("-") for name in ("subi", "subf")},
-    **{f"arith.{name}": _operator("*") for name in ("muli", "mulf")},
-    "arith.divf": _operator("/"),
-    "arith.divsi": _operator("//"),
-    "arith.divui": _operator("//", unsigned=True),
-    "arith.remsi": _operator("%"),
-    "arith.remf": _operator("%"),
-    "arith.remui": _operator("%", unsigned=True),
-    "arith.andi": _operator("&"),
-    "arith.ori": _operator("|"),
-    "arith.xori": _operator("^"),
-    "arith.shli": _operator("<<"),
-    "arith.shrsi": _operator(">>"),
-    "arith.shrui": _operator(">>", unsigned=True),
+    **{name: _operator(sign) for name, sign in OPERATORS.items()},
+    **{name: _operator(sign, unsigned=True) for name, sign in UNSIGNED_OPERATORS.items()},
     "arith.negf": Row("-{0}"),
-    "arith.maxsi": _function("maximum", 2),
-    "arith.minsi": _function("minimum", 2),
-    "arith.maxui": _function("maximum", 2, unsigned=True),
-    "arith.minui": _function("minimum", 2, unsigned=True),
-    "arith.maxnumf": _function("maximum", 2),
-    "arith.minnumf": _function("minimum", 2),
-    "arith.maximumf": Row("gl.maximum({0}, {1}, " + _NAN + ")", broadcasts=True),
-    "arith.minimumf": Row("gl.minimum({0}, {1}, " + _NAN + ")", broadcasts=True),
-    "arith.select": _function("where", 3),
+    **{name: _function(called, count) for name, (called, count) in FUNCTIONS.items()},
+    **{name: _function(called, 2, unsigned=True) for name, called in UNSIGNED_FUNCTIONS.items()},
+    **{name: Row(f"gl.{called}({{0}}, {{1}}, {_NAN})", broadcasts=True) for name, called in NAN_KEEPING.items()},
     # Other types
-    "arith.extsi": Row("{0}.to({dtype})"),
     "arith.extf": Row("{0}.to({dtype})"),
     "arith.truncf": Row("{0}.to({dtype})"),
-    "arith.trunci": Row("{0}.to({dtype})"),
-    "arith.sitofp": Row("{0}.to({dtype})"),
     "arith.fptosi": Row("{0}.to({dtype})"),
     "arith.fptoui": Row("{0}.to({unsigned}).to({dtype})"),
     "arith.bitcast": Row("{0}.to({dtype}, bitcast=True)"),
     "tt.bitcast": Row("{0}.to({dtype}, bitcast=True)"),
     "tt.ptr_to_int": Row("{0}.to({dtype})"),
     "tt.int_to_ptr": Row("{0}.to({dtype})"),
-    # Functions
-    **{
-        f"math.{name}": _function(name) for name in ("exp", "exp2", "log", "log2", "sin", "cos", "sqrt", "rsqrt", "erf")
-    },
-    **{f"math.{name}": _function(name) for name in ("floor", "ceil")},
-    **{f"math.{name}": _function("abs") for name in ("absf", "absi")},
-    "math.fma": _function("fma", 3),
-    "tt.precise_sqrt": _function("sqrt_rn"),
-    "tt.precise_divf": _function("div_rn", 2),
-    "tt.mulhiui": Row("gl.umulhi({0}, {1})", broadcasts=True),
     # Programs and shapes
     "tt.get_program_id": Row("gl.program_id({axis})"),
     "tt.get_num_programs": Row("gl.num_programs({axis})"),
@@ -92,8 +68,6 @@ ROWS: dict[str, Row] = {
     "tt.join": Row("gl.join({0}, {1})", inferred="join"),
     "tt.split": Row("gl.split({0})", inferred="split"),
     "tt.gather": Row("gl.gather({0}, {1}, {axis})"),
-    "ttg.convert_layout": Row("gl.convert_layout({0}, {layout})"),
-    "amdg.in_thread_transpose": Row("gl.convert_layout({0}, {layout})"),
     "ttg.fp4_to_fp": Row("gl.fp4_to_fp({0}, {dtype}, {axis})", inferred="fp4_to_fp"),
     # LDS
     "ttg.memdesc_trans": Row("{0}.permute({order})"),

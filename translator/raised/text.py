@@ -6,6 +6,7 @@ import math
 import struct
 from dataclasses import dataclass, replace
 
+from gluonize.trace.model.language import DTYPES
 from gluonize.trace.model.types import Type
 
 # How tightly an expression binds, loosest first.
@@ -14,18 +15,6 @@ OPERATORS = {
     **dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), COMPARISON),
     **{"|": OR, "^": XOR, "&": AND, "<<": SHIFT, ">>": SHIFT, "+": SUM, "-": SUM},
     **dict.fromkeys(("*", "/", "//", "%"), PRODUCT),
-}
-_DTYPES = {
-    **{f"i{bits}": "gl." + f"int{bits}" for bits in (1, 8, 16, 32, 64)},
-    **{"f16": "gl.float16", "bf16": "gl.bfloat16", "f32": "gl.float32", "f64": "gl.float64"},
-    **{"f8E4M3FN": "gl.float8e4nv", "f8E4M3FNUZ": "gl.float8e4b8", "f8E5M2": "gl.float8e5"},
-    "f8E5M2FNUZ": "gl.float8e5b16",
-}
-# What launch specs call the types.
-SPEC_TYPES = {
-    **{f"i{bits}": f"i{bits}" for bits in (1, 8, 16, 32, 64)},
-    **{"f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64"},
-    **{"f8E4M3FN": "fp8e4nv", "f8E4M3FNUZ": "fp8e4b8", "f8E5M2": "fp8e5", "f8E5M2FNUZ": "fp8e5b16"},
 }
 _FORMATS = {"f16": ("<e", "<H"), "f32": ("<f", "<I"), "f64": ("<d", "<Q")}
 
@@ -58,15 +47,19 @@ class Written:
 def dtype(kind: Type) -> str | None:
     """The element of a type as Gluon spells it; None where it has no such type."""
     if kind.kind == "ptr":
-        inner = _DTYPES.get(kind.element) or _pointer(kind.element)
+        inner = _element(kind.element) or _pointer(kind.element)
         return f"gl.pointer_type({inner})" if inner else None
-    return _DTYPES.get(kind.element)
+    return _element(kind.element)
+
+
+def _element(element: str) -> str | None:
+    return f"gl.{DTYPES[element]}" if element in DTYPES else None
 
 
 def _pointer(element: str) -> str | None:
     if not element.startswith("!tt.ptr<"):
         return None
-    inner = _DTYPES.get(element[len("!tt.ptr<") : -1])
+    inner = _element(element[len("!tt.ptr<") : -1])
     return f"gl.pointer_type({inner})" if inner else None
 
 

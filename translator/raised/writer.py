@@ -96,7 +96,7 @@ class Writer:
         layouts: LayoutNames | None = None,
     ):
         self.shared, self.module, self.function, self.handlers = shared, shared.module, function, handlers
-        self.layouts, self.trees = layouts or LayoutNames(), shared.trees
+        self.layouts, self.trees = layouts or LayoutNames(slices=True), shared.trees
         origins = Origins(function)
         if layouts is None and function is not None:
             suggest_roles(self.layouts, shared.module, function, origins)
@@ -226,8 +226,7 @@ class Writer:
     def count_uses(self, block: Block) -> None:
         """Add the uses in a block and in those in it."""
         for op in block.ops:
-            found = VALUES.findall(op.text) + VALUES.findall(op.tail)
-            self.uses.update(found)
+            self.uses.update(op.values)
             if op.name == "scf.for":
                 self.uses.subtract([op.for_loop.variable, *(argument for argument, _ in op.for_loop.bindings)])
             if op.name == "scf.while":
@@ -324,10 +323,16 @@ class Writer:
             source = self.values.get(op.operands[0])
             if source is not None and source.type.kind == written.type.kind and source.text.isidentifier():
                 return part_of(source.text, "slot" if found == "tile" else "desc")
-        cast = _CAST.match(written.text) if found == "x" else None
+        if found == "x" and written.text.startswith("gl.cdiv("):
+            return "tiles"
+        cast = _CAST.match(written.text)
         if cast is None:
             return found
-        return plain(cast["name"]) if cast["name"] else f"pid_{cast['axis']}".removesuffix("_0")
+        if found == "x":
+            return plain(cast["name"]) if cast["name"] else f"pid_{cast['axis']}".removesuffix("_0")
+        # A parameter in a statement of the source that casts it on the way.
+        given = cast["name"] in self.first and self.first[cast["name"]] is None
+        return f"{cast['name']}_{written.type.element}" if given and not self.called.is_alone(value) else found
 
     def typed(self, written: Written) -> Written:
         """What a variable gets: of the whole shape, and of its own type where a number says another one."""
@@ -369,7 +374,7 @@ class Writer:
         if op.results and self.uses[op.results[0]]:
             self.keep(op, written, False)
         else:
-            self.statement(op, written)
+            self.statement(op, written.text)
 
     def always(self, value: str, written: Written, op: Op) -> None:
         """Take a value that is written out at each use, unless it stands for what changes or is long."""
@@ -411,7 +416,7 @@ class Writer:
         operands = list(operands) or [self.read(value) for value in op.operands]
         kinds = op.result_types
         if not any(kind.kind != "token" for kind in kinds):
-            self.statement(op, self.filled(op, row, operands, None))
+            self.statement(op, self.filled(op, row, operands, None).text)
             return
         written = self.filled(op, row, operands, kinds[0])
         moved = self.moved(op, row.inferred, operands[0].type) if row.inferred else ""
@@ -424,10 +429,10 @@ class Writer:
         else:
             self.keep(op, written, row.pure)
 
-    def statement(self, op: Op, written: Written) -> None:
+    def statement(self, op: Op, text: str) -> None:
         """Write an operation without a result."""
         self.flush()
-        self.line(written.text, op.place.line or self.place)
+        self.line(text, op.place.line or self.place)
 
     def several(self, op: Op, text: str, called: Sequence[str] = ()) -> list[str]:
         """Write an operation with several results. called: what they are called, where that is not what the module says."""
@@ -528,15 +533,17 @@ class Writer:
     def operator(self, template: str, operands: list[Written]) -> Written:
         sign = _OPERATOR.fullmatch(template).group(1)  # type: ignore[union-attr]
         level = OPERATORS[sign]
-        left = operands[0].at(level + (level == COMPARISON))
-        return Written(f"{left} {sign} {operands[1].at(level + 1)}", operands[0].type, level)
+        # Beside operators on bits, and in what is compared, brackets say what Python's precedence is.
+        apart = SUM if level == COMPARISON else UNARY if level < SUM else level
+        left = operands[0].at(level if operands[0].level == level != COMPARISON else apart)
+        return Written(f"{left} {sign} {operands[1].at(max(apart, level + 1))}", operands[0].type, level)
 
     def without_sign(self, operand: Written) -> Written:
         if operand.literal and operand.text.lstrip("-").isdigit():
             value = int(operand.text)
             bits = int(operand.type.element[1:])
             return replace(operand, text=str(value % (1 << bits)))
-        if operand.type.element == "i1":
+        if operand.literal or operand.type.element == "i1":  # a constexpr, which is not negative, or a truth
             return operand
         kind = (dtype(operand.type) or "").replace("gl.int", "gl.uint")
         return replace(operand, text=f"{operand.at(ATOM)}.to({kind})", level=ATOM)

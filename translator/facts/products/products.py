@@ -9,21 +9,9 @@ from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.refusals import refuse
 from gluonize.trace.front.trace import TensorFact
+from gluonize.trace.model.language import DTYPES
 from gluonize.trace.model.layouts import DotOperand, Layout, Mfma, Wmma
 
-# MLIR element types and the Gluon dtype of the same name.
-ELEMENT = {
-    "f16": "float16",
-    "bf16": "bfloat16",
-    "f32": "float32",
-    "f64": "float64",
-    "i8": "int8",
-    "i32": "int32",
-    "f8E4M3FN": "float8e4nv",
-    "f8E5M2": "float8e5",
-    "f8E4M3FNUZ": "float8e4b8",
-    "f8E5M2FNUZ": "float8e5b16",
-}
 DTYPE = {
     "fp16": "float16",
     "bf16": "bfloat16",
@@ -100,7 +88,7 @@ class DotPlan:
         self.scaled = False
         self.result = facts.default_layout(self.fact.shape)
         self.a_layout, self.b_layout = DotOperand(0, self.result, 0), DotOperand(1, self.result, 0)
-        spelled = {gluon: mlir for mlir, gluon in ELEMENT.items()}
+        spelled = {gluon: mlir for mlir, gluon in DTYPES.items()}
         self.a_element, self.b_element = (spelled.get(DTYPE.get(f.dtype, ""), "f32") for f in (fa, fb))
         self.acc_element = spelled.get(DTYPE[self.fact.dtype], "f32")
 
@@ -111,7 +99,7 @@ class DotPlan:
         for op in facts.kernel.anchors.ops:
             if op.name in ("tt.dot", "tt.dot_scaled"):
                 types = [t for t in op.operands if isinstance(t.layout, DotOperand)]
-                if tuple(t.shape for t in types[:2]) == shapes and DTYPE.get(fa.dtype) == ELEMENT.get(types[0].element):
+                if tuple(t.shape for t in types[:2]) == shapes and DTYPE.get(fa.dtype) == DTYPES.get(types[0].element):
                     found.append(op)
         return found
 

@@ -10,46 +10,32 @@ from collections.abc import Callable, Sequence
 from gluonize.lift.machine.machine import NotLifted
 from gluonize.lift.values.scalars import Expr, apply, const, floored, from_terms, terms
 from gluonize.lift.values.tensors import Node
+from gluonize.trace.model.language import (
+    COMPARISONS,
+    DTYPES,
+    FUNCTIONS,
+    NAN_KEEPING,
+    OPERATORS,
+    REDUCTIONS,
+    SCANS,
+    UNSIGNED_COMPARISONS,
+    UNSIGNED_FUNCTIONS,
+    UNSIGNED_OPERATORS,
+)
 from gluonize.trace.model.types import Type
 
-DTYPES = {
-    "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "i1": "int1", "i8": "int8", "i16": "int16",
-    "i32": "int32", "i64": "int64", "f8E4M3FN": "float8e4nv", "f8E5M2": "float8e5", "f8E4M3FNUZ": "float8e4b8",
-    "f8E5M2FNUZ": "float8e5b16",
-}  # fmt: skip
 INFIX = {
     "add": ("+", 5), "sub": ("-", 5), "mul": ("*", 6), "div": ("//", 6), "rem": ("%", 6), "and": ("&", 3), "or": ("|", 1),
     "xor": ("^", 2), "shl": ("<<", 4), "shr": (">>", 4), "eq": ("==", 0), "ne": ("!=", 0), "lt": ("<", 0), "le": ("<=", 0),
     "gt": (">", 0), "ge": (">=", 0),
 }  # fmt: skip
-TENSOR_INFIX = {
-    "addf": "add", "addi": "add", "subf": "sub", "subi": "sub", "mulf": "mul", "muli": "mul", "divsi": "div", "remsi": "rem",
-    "andi": "and", "ori": "or", "xori": "xor", "shli": "shl", "shrsi": "shr",
-}  # fmt: skip
-COMPARISONS = {
-    "eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">=", "oeq": "==", "une": "!=", "olt": "<", "ole": "<=",
-    "ogt": ">", "oge": ">=",
-}  # fmt: skip
-FUNCTIONS = {
-    "math.exp": "tl.exp", "math.exp2": "tl.exp2", "math.log": "tl.log", "math.log2": "tl.log2", "math.sqrt": "tl.sqrt",
-    "math.rsqrt": "tl.rsqrt", "math.sin": "tl.sin", "math.cos": "tl.cos", "math.absf": "tl.abs", "math.absi": "tl.abs",
-    "math.erf": "tl.erf", "math.floor": "tl.floor", "math.ceil": "tl.ceil", "math.fma": "tl.fma", "arith.maxnumf": "tl.maximum",
-    "arith.minnumf": "tl.minimum", "arith.maxsi": "tl.maximum", "arith.minsi": "tl.minimum", "arith.select": "tl.where",
-    "tt.precise_sqrt": "tl.sqrt_rn", "tt.precise_divf": "tl.div_rn", "tt.mulhiui": "tl.umulhi", "tt.join": "tl.join",
-    "tt.clampf": "tl.clamp",
-}  # fmt: skip
+SIGNS = {sign: name for name, (sign, _) in INFIX.items()}
+# Functions of elements, or of other tensors, that take no other arguments than tensors.
+CALLED = {name: called for name, (called, _) in FUNCTIONS.items()} | {"tt.join": "join", "tt.clampf": "clamp"}
 # Operations on integers taken as unsigned ones, by what they are on signed ones.
-UNSIGNED = {
-    "arith.divui": "div", "arith.remui": "rem", "arith.shrui": "shr", "arith.minui": "tl.minimum", "arith.maxui": "tl.maximum",
-}  # fmt: skip
-UNSIGNED_COMPARISONS = {"ult": "lt", "ule": "le", "ugt": "gt", "uge": "ge"}
-NAN_KEEPING = {"arith.maximumf": "tl.maximum", "arith.minimumf": "tl.minimum"}
+UNSIGNED = {name: SIGNS[sign] for name, sign in UNSIGNED_OPERATORS.items()}
+UNSIGNED |= {name: f"tl.{called}" for name, called in UNSIGNED_FUNCTIONS.items()}
 CASTS = ("arith.truncf", "arith.extf", "arith.sitofp", "arith.fptosi", "arith.extsi", "arith.trunci", "tt.fp_to_fp")
-REDUCTIONS = {
-    "arith.addf": "tl.sum", "arith.addi": "tl.sum", "arith.maxnumf": "tl.max", "arith.maxsi": "tl.max", "arith.minnumf": "tl.min",
-    "arith.minsi": "tl.min", "arith.xori": "tl.xor_sum",
-}  # fmt: skip
-SCANS = {"arith.addf": "tl.cumsum", "arith.addi": "tl.cumsum", "arith.mulf": "tl.cumprod"}
 UNSIGNED_NUMBERS = {
     "divu": "div", "remu": "rem", "shru": "shr", "ltu": "lt", "leu": "le", "gtu": "gt", "geu": "ge", "minu": "tl.minimum",
     "maxu": "tl.maximum",
@@ -173,21 +159,20 @@ def operands_of(node: Node, args: tuple) -> list[Node | Expr]:
 def node_text(node: Node, texts: Texts) -> tuple[str, int]:
     """An operation that gives one tensor. Raises: NotLifted for one without a Triton spelling."""
     name, args = node.op, node.args
-    short = name.partition(".")[2]
     if name == "arith.constant":
         if not node.type.shape:
             return constant_text(node), ATOM
         return f"tl.full({shape_text(node.type.shape)}, {constant_text(node)}, {dtype_text(node.type.element)})", CALL
-    if short in TENSOR_INFIX and name.startswith("arith."):
-        left, right = operands_of(node, args)
-        return infix(TENSOR_INFIX[short], _operand(left, texts), _operand(right, texts))
     if name == "arith.divf":
         left, right = operands_of(node, args)
         return f"{bound(_operand(left, texts), 6)} / {bound(_operand(right, texts), 7)}", 6
+    if name in OPERATORS:
+        left, right = operands_of(node, args)
+        return infix(SIGNS[OPERATORS[name]], _operand(left, texts), _operand(right, texts))
     if name == "arith.negf":
         return f"-{bound(texts(args[0]), 7)}", 7
     if name in UNSIGNED or (name == "arith.cmpi" and node.attrs[0] in UNSIGNED_COMPARISONS):
-        how = UNSIGNED.get(name) or UNSIGNED_COMPARISONS[node.attrs[0]]
+        how = UNSIGNED.get(name) or SIGNS[UNSIGNED_COMPARISONS[node.attrs[0]]]
         given = [_operand(x, texts)[0] for x in operands_of(node, args)]
         return _unsigned_text(how, given, int(args[0].type.element[1:]))
     if name in ("arith.cmpi", "arith.cmpf"):
@@ -199,17 +184,24 @@ def node_text(node: Node, texts: Texts) -> tuple[str, int]:
         pointer, offset = operands_of(node, args)
         return f"{bound(texts(pointer), 5)} + {bound(texts(offset), 6)}", 5
     if name in CASTS:
+        given_type = args[0].type.element if isinstance(args[0], Node) else ""
+        if (
+            (name, given_type) in (("arith.extsi", "i1"), ("arith.sitofp", "i1"))
+            or name == "arith.trunci"
+            and node.type.element == "i1"
+        ):
+            raise NotLifted(f"{name} of truths: Triton's are 0 and 1, and everything but 0 is one")
         way = f', fp_downcast_rounding="{node.attrs[0]}"' if node.attrs else ""
         return f"{bound(texts(args[0]), CALL)}.to({dtype_text(node.type.element)}{way})", CALL
     if name in ("arith.uitofp", "arith.extui") and isinstance(args[0], Node):
         kind = args[0].type.element
         plain = "" if kind == "i1" else f".to(tl.uint{kind[1:]})"
         return f"{bound(texts(args[0]), CALL)}{plain}.to({dtype_text(node.type.element)})", CALL
-    if name in FUNCTIONS or name in NAN_KEEPING:
+    if name in CALLED or name in NAN_KEEPING:
         given = [_operand(x, texts)[0] for x in operands_of(node, args)]
         if name in NAN_KEEPING or name == "tt.clampf" and node.attrs == ("all",):
             given.append("propagate_nan=tl.PropagateNan.ALL")
-        return f"{(FUNCTIONS | NAN_KEEPING)[name]}({', '.join(given)})", CALL
+        return f"tl.{(CALLED | NAN_KEEPING)[name]}({', '.join(given)})", CALL
     return shape_text_of(node, texts)
 
 
@@ -259,7 +251,7 @@ def shape_text_of(node: Node, texts: Texts) -> tuple[str, int]:
         if not has_name(name, node.attrs[0], node.type.element):
             raise NotLifted(f"a reduction by {node.attrs[0]}")
         return (
-            f"{(REDUCTIONS if name == 'tt.reduce' else SCANS)[node.attrs[0]]}({first[0]}, {node.attrs[1]}{', reverse=True' if node.attrs[2:] == (True,) else ''})",
+            f"tl.{(REDUCTIONS if name == 'tt.reduce' else SCANS)[node.attrs[0]]}({first[0]}, {node.attrs[1]}{', reverse=True' if node.attrs[2:] == (True,) else ''})",
             CALL,
         )
     if name == "tt.bitcast":

@@ -37,6 +37,7 @@ from gluonize.loops.loop.loop import LoopPass, PipelinedLoop
 from gluonize.loops.loop.site import LoopSite
 from gluonize.loops.passes.stages import StagePlan, Statements
 from gluonize.loops.plan.plan import PipelinePlan
+from gluonize.trace.model.language import DTYPES
 from gluonize.trace.model.layouts import Layout, Mfma, Wmma
 from gluonize.trace.model.shared_layouts import Padded, Swizzled
 from gluonize.write.products import dots, packed_scales, scaled_dots
@@ -145,7 +146,7 @@ def _types_fit(facts: FunctionFacts, plan: PipelinePlan, made: products.DotPlan,
     """Whether operands and accumulator are of the types that the instruction takes."""
     pairs = [(facts.tensor(n), element) for n, element in ((made.a, made.a_element), (made.b, made.b_element))]
     pairs.append((facts.tensor(made.node), made.acc_element))
-    return all(products.DTYPE.get(fact.dtype) == products.ELEMENT[element] for fact, element in pairs)
+    return all(products.DTYPE.get(fact.dtype) == DTYPES[element] for fact, element in pairs)
 
 
 def _scales_fit(facts: FunctionFacts, plan: PipelinePlan, made: ScaledProduct, parts: tuple[int, int]) -> bool:

@@ -23,35 +23,21 @@ Dimension = tuple[str, int]  # of a value, counted from the last one: -1
 _TELLING = {"arith.muli": ast.Mult, "arith.divsi": ast.FloorDiv, "arith.remsi": ast.Mod}
 # Operations whose tensors of one shape have one size in each dimension.
 _ALIKE = (
-    "tt.load",
-    "tt.store",
-    "tt.addptr",
-    "tt.broadcast",
-    "tt.fp_to_fp",
-    "tt.bitcast",
-    "tt.clampf",
-    "tt.scan",
-    "tt.extern_elementwise",
-)
-_ALIKE += (
-    "ttg.convert_layout",
-    "amdg.in_thread_transpose",
-    "ttg.local_load",
-    "ttg.local_store",
-    "ttg.memdesc_index",
-    "ttg.local_alloc",
-)
-_ALIKE += (
-    "ttg.async_copy_global_to_local",
-    "amdg.buffer_load_to_local",
-    "amdg.buffer_load",
-    "amdg.buffer_store",
-    "tt.atomic_rmw",
-)
-_ALIKE += (
-    "amdg.update_tensor_descriptor",
-    "amdg.async_tdm_copy_global_to_local",
-    "amdg.async_tdm_copy_local_to_global",
+    *(
+        "tt.load",
+        "tt.store",
+        "tt.addptr",
+        "tt.broadcast",
+        "tt.fp_to_fp",
+        "tt.bitcast",
+        "tt.clampf",
+        "tt.scan",
+        "tt.atomic_rmw",
+    ),
+    *("tt.extern_elementwise", "ttg.convert_layout", "amdg.in_thread_transpose", "ttg.local_load", "ttg.local_store"),
+    *("ttg.memdesc_index", "ttg.local_alloc", "ttg.async_copy_global_to_local", "amdg.buffer_load_to_local"),
+    *("amdg.buffer_load", "amdg.buffer_store", "amdg.update_tensor_descriptor"),
+    *("amdg.async_tdm_copy_global_to_local", "amdg.async_tdm_copy_local_to_global"),
 )
 _OF_RANGES = ("tt.expand_dims", "tt.broadcast", "ttg.convert_layout", "arith.extsi", "arith.trunci")
 _TURNED = ("tt.trans", "ttg.memdesc_trans")

@@ -41,7 +41,11 @@ _ACCESSES = {
     "tt.store": ("pointers", 0),
     "amdg.buffer_load": ("offs", 1),
     "amdg.buffer_store": ("offs", 2),
+    "tt.atomic_rmw": ("pointers", 0),
+    "amdg.buffer_atomic_rmw": ("offs", 2),
 }
+_SUMS = ("arith.addi", "tt.addptr")
+_OF_ADDRESSES = (*_SUMS, "arith.muli", "arith.subi", "tt.expand_dims", "tt.broadcast", "tt.splat", "tt.make_range")
 _LOADS = ("tt.load", "amdg.buffer_load", "ttg.local_alloc")
 _TENSOR, _NUMBER, _TRUTH, _MEMORY = "tensor", "number", "truth", "memory"
 
@@ -70,6 +74,7 @@ class Names:
         self.ends: set[str] = set()  # and how far a loop goes
         self.places: dict[str, str] = {}  # pointers and offsets of accesses -> what they are
         self.loaded: dict[str, set[str]] = {}  # names of what is loaded, or lies in LDS -> its elements
+        self.members: Counter[str] = Counter()  # names of the author's, each with how many values are called so
         self.chosen: Counter[str] = Counter()  # names of what one of two values is, each with how many are called so
         self.ahead: set[str] = set()  # what the index of a loop is an iteration later
         steps: dict[str, str] = {}
@@ -78,6 +83,7 @@ class Names:
             if op.name == "ttg.memdesc_index":
                 self.slots.add(op.operands[1])
             for value, kind in zip(op.results, op.result_types):
+                self.members[origins.name(value)] += 1
                 if base := self._base(value, kind):
                     if op.name in _LOADS:
                         self.loaded.setdefault(base, set()).add(kind.element)
@@ -86,6 +92,7 @@ class Names:
             if op.name == "scf.for":
                 self.ends.add(op.for_loop.high)
                 steps[op.for_loop.variable] = op.for_loop.step
+                self.places |= dict.fromkeys(_steps(op, origins), "step")
             if op.name == "arith.addi" and op.operands[0] in steps and op.operands[1] == steps[op.operands[0]]:
                 self.ahead.add(op.results[0])
             if op.name == "amdg.update_tensor_descriptor":
@@ -121,8 +128,11 @@ class Names:
             if value in self.ends or value in self.trips:
                 return "end" if value in self.ends else "trips"
             return self.places.get(value) or _plain(op, kind)
-        if value in self.places and base in self.loaded:
-            return _with(base, self.places[value])
+        what = self.places.get(value, "")
+        if what == "step":
+            return _with(base.removesuffix("_offs"), what)
+        if what and base in self.loaded:
+            return _with(base, what)
         return self.beside(base, value, kind)
 
     def of_branch(self, value: str, op: Op, kind: Type) -> str:
@@ -133,6 +143,13 @@ class Names:
             if base := next(filter(None, given), ""):
                 return self.beside(base, value, kind)
         return self.of(value, op, kind)
+
+    def is_alone(self, value: str) -> bool:
+        """Whether nothing else has the author's name of a value: it is what the author calls so."""
+        return (
+            self.origins.name(value) not in self.origins.parameters.values()
+            and self.members[self.origins.name(value)] == 1
+        )
 
     def goes_on(self, value: str, op: Op) -> bool:
         """Whether a value is one of several under one name that say what becomes of what a loop carries: they are called as that is."""
@@ -168,7 +185,8 @@ class Names:
             return "slot" if value in self.slots else _with(base, "base") if kind.kind == "int" else base
         made = self.origins.made.get(value)
         cast = made is not None and made.name.startswith(("arith.ext", "arith.trunc"))
-        if kind.kind == "int" and not cast and self.loaded.get(base, {kind.element}) - {kind.element}:
+        adds = made is not None and made.name in _OF_ADDRESSES
+        if kind.kind == "int" and not cast and adds and self.loaded.get(base, {kind.element}) - {kind.element}:
             return self._variant(base, _with(base, "offs"), kind) if kind.shape else _with(base, "offs")
         return self._variant(base, base, kind) if kind.shape else base
 
@@ -208,6 +226,15 @@ def _along(kind: Type, layout: Layout) -> str:
     if len(kind.shape) == 2 and 1 in kind.shape:
         return ("cols", "rows")[kind.shape.index(1)]
     return ""
+
+
+def _steps(loop: Op, origins: Origins) -> set[str]:
+    """What a loop adds to the numbers and pointers that it carries, which it does not make itself."""
+    inside = {value for op in loop.regions[0].walk() for value in op.results} | {loop.for_loop.variable}
+    last = loop.regions[0].blocks[0].ops[-1].operands
+    made = ((held, origins.made.get(new)) for (held, _), new in zip(loop.for_loop.bindings, last))
+    sums = [op.operands for held, op in made if op is not None and op.name in _SUMS and op.operands[0] == held]
+    return {step for _, step in sums if step not in inside}
 
 
 def _trips(ops: Sequence[Op], ends: set[str]) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gluonize.gluon.layout_names import LayoutNames, product_role, store_role
 from gluonize.raised.naming.origins import PRODUCTS, Origins
+from gluonize.trace.model.layouts import Slice
 from gluonize.trace.model.module import Function, Module
 from gluonize.trace.model.op import Op
 from gluonize.trace.model.types import Type
@@ -21,7 +22,9 @@ def suggest_roles(names: LayoutNames, module: Module, function: Function, origin
 
     def told(kind: Type | None, role: str, rank: int, op: Op) -> None:
         if kind is not None and kind.shape:
-            names.suggest(module.layout(kind), role.lower(), rank, op.place.line)
+            layout = module.layout(kind)
+            # A row of a tile says less of what the tile's layout is for than the tile does.
+            names.suggest(layout, role.lower(), UNSURE - 1 if isinstance(layout, Slice) else rank, op.place.line)
 
     def stored(op: Op, pointer: int, value: int) -> tuple[Type | None, str]:
         return origins.kinds.get(op.operands[value]), store_role(origins.root(op.operands[pointer]))

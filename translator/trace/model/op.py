@@ -111,6 +111,11 @@ class Region:
                     yield op
 
     @property
+    def values(self) -> set[str]:
+        """The values that operations in it name."""
+        return {value for op in self.walk() for value in op.values}
+
+    @property
     def runs_beside(self) -> bool:
         """Whether it is one of those that a `ttg.warp_specialize` runs side by side."""
         return self.head.startswith(("default", "partition"))
@@ -229,6 +234,11 @@ class Op:
     def memdesc(self) -> Type | None:
         """The first of them, None without one."""
         return next(iter(self.memdescs), None)
+
+    @cached_property
+    def values(self) -> tuple[str, ...]:
+        """The values that it names, without those in its regions: operands, and what a loop's header defines."""
+        return tuple(VALUES.findall(self.text) + VALUES.findall(self.tail))
 
     @property
     def type(self) -> Type:

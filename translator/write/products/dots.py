@@ -11,7 +11,7 @@ import ast
 from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.products import products
-from gluonize.facts.products.products import DTYPE, ELEMENT, DotPlan
+from gluonize.facts.products.products import DTYPE, DotPlan
 from gluonize.facts.refusals import refuse
 from gluonize.facts.variables.definitions import assigned_fact
 from gluonize.gluon.layout_names import LayoutNames, product_role
@@ -21,6 +21,7 @@ from gluonize.gluon.written import Does, Written, call, keyword, method
 from gluonize.gluon.written import name as variable
 from gluonize.trace.front.trace import TensorFact
 from gluonize.trace.model.elements import bits_of
+from gluonize.trace.model.language import DTYPES
 from gluonize.trace.model.layouts import Blocked, Layout, Mfma, Wmma
 from gluonize.write.products import fp8, invariant, moved_once
 from gluonize.write.state import shapes
@@ -55,7 +56,7 @@ def emit_dot(
     if accumulator_text is None:
         accumulator = accumulator or _given_accumulator(site.facts, plan)
     _suggest_names(site.facts, site.names, plan)
-    acc_dtype = ELEMENT[plan.acc_element]
+    acc_dtype = DTYPES[plan.acc_element]
     result_dtype = DTYPE[plan.fact.dtype]
     if accumulator is not None:
         acc = site.emit(accumulator, plan.result)
@@ -95,7 +96,7 @@ def dot_wants(site: Spot, node: ast.Call, accumulator: ast.expr | None = None, i
 
 def operand_wants(site: Spot, node: ast.expr, element: str, layout: Layout, dot: ast.Call) -> Wants:
     """In which layout the instruction wants what its operand is made of."""
-    if DTYPE.get(site.facts.tensor(node).dtype) != ELEMENT[element]:
+    if DTYPE.get(site.facts.tensor(node).dtype) != DTYPES[element]:
         return {node: layout if site.cheap(node) else site.home(node)}
     before = invariant.unchanging_operand(site, node, layout, DTYPE)
     return {before[0]: None} if before is not None else moved_once.wants(site, node, layout, dot)
@@ -103,11 +104,11 @@ def operand_wants(site: Spot, node: ast.expr, element: str, layout: Layout, dot:
 
 def _operand(site: Site, node: ast.expr, fact: TensorFact, element: str, layout: Layout, dot: ast.Call) -> Written:
     """The operand in the instruction's dtype and layout."""
-    if DTYPE.get(fact.dtype) == ELEMENT[element]:
+    if DTYPE.get(fact.dtype) == DTYPES[element]:
         before = invariant.operand_before_loop(site, node, layout, DTYPE)
         return before or moved_once.moved_operand(site, node, layout, dot)
     home = operand_wants(site, node, element, layout, dot)[node]
-    text = fp8.cast(site, site.emit(node, home), fact.dtype, _TRITON.get(element, ""), f"gl.{ELEMENT[element]}")
+    text = fp8.cast(site, site.emit(node, home), fact.dtype, _TRITON.get(element, ""), f"gl.{DTYPES[element]}")
     return text if home == layout else site.convert(text, layout)
 
 

@@ -19,6 +19,7 @@ from gluonize.gluon.code import assignment, code_of
 from gluonize.gluon.layout_names import LayoutNames
 from gluonize.gluon.nodes import Code, Name, Named, Node, Permuted, Read as TileRead
 from gluonize.gluon.written import Does, Written, attribute, call, method, name as variable
+from gluonize.trace.model.language import DTYPES
 from gluonize.trace.model.layouts import DotOperand, Layout, SharedLayout
 from gluonize.write.products import invariant
 from gluonize.write.state import shapes
@@ -256,7 +257,7 @@ def _allocations(
 ) -> list[OperandInLds]:
     """Triton's allocations of this shape and type at the places that `origins` have."""
     found = [x for x in _allocations_at(facts, origins) if x.shape == shape]
-    return [x for x in found if products.ELEMENT.get(x.element) == products.DTYPE.get(dtype, dtype).removeprefix("u")]
+    return [x for x in found if DTYPES.get(x.element) == products.DTYPE.get(dtype, dtype).removeprefix("u")]
 
 
 def _variable(site: Site, value: ast.Name, web: Web, buffer: OperandBuffer, read: OperandRead) -> Written:

@@ -20,6 +20,7 @@ from gluonize.facts.refusals import refuse
 from gluonize.gluon.nodes import Named
 from gluonize.gluon.written import Part, Written, call, keyword, method, operand
 from gluonize.trace.front.trace import ConstFact, TensorFact
+from gluonize.trace.model.language import DTYPES
 from gluonize.trace.model.layouts import DotOperand, Layout, Mfma, Wmma
 from gluonize.write.products import packed_scales
 from gluonize.write.products.dots import registers
@@ -189,7 +190,7 @@ def _operand(
     """
     node, scale = given[side], given.get(f"{side}_scale")
     fact = site.facts.tensor(node)
-    dtype = f"gl.{products.ELEMENT[ty.element]}"
+    dtype = f"gl.{DTYPES[ty.element]}"
     packed = fmt == "e2m1"
     matrix = isinstance(ty.layout.root, (Mfma, Wmma))
     source = _read_in(ty, fmt)
@@ -204,7 +205,7 @@ def _operand(
     if not callees.is_given(site.facts, scale):
         if packed:
             return site.convert(call("gl.fp4_to_fp", value, dtype, str(axis)), ty.layout)
-        same = products.ELEMENT[ty.element] == products.DTYPE.get(fact.dtype)
+        same = DTYPES[ty.element] == products.DTYPE.get(fact.dtype)
         text = value if same else method(value, "to", dtype)
         return text if matrix else site.convert(text, ty.layout)
     scales = site.facts.tensor(scale)
