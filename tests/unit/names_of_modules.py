@@ -309,3 +309,51 @@ OPEN: dict[str, dict[str, str]] = {
         + "def make(g=11.0):\n    G = tl.constexpr(g)\n    @triton.jit\n    def k(p):\n        tl.store(p, G)\n    return k\nk = make(12.0)\n"
     },
 }  # fmt: skip
+EXACT |= {
+    "raised in a try": _gain(
+        "A = 12.0\ntry:\n    assert not A\n    A = 11.0\nexcept AssertionError:\n    pass\nGAIN = tl.constexpr(A)"
+    ),
+    "raised in a branch in a try": _gain(
+        "A = 1.0\ntry:\n    if A:\n        A = 12.0\n        1 / 0\n    A = 11.0\nexcept ZeroDivisionError:\n    pass\nGAIN = tl.constexpr(A)"
+    ),
+    "raised by unpacking": _gain(
+        "A = 12.0\ntry:\n    a, b = 1, 2, 3\n    A = 11.0\nexcept ValueError:\n    pass\nGAIN = tl.constexpr(A)"
+    ),
+    "taken by its own handler": _gain(
+        "A = 11.0\ntry:\n    raise KeyError\nexcept ValueError:\n    pass\nexcept KeyError:\n    A = 12.0\nGAIN = tl.constexpr(A)"
+    ),
+    "suppressed": _gain(
+        "import contextlib\nA = 12.0\nwith contextlib.suppress(ImportError):\n    import not_there\n    A = 11.0\nGAIN = tl.constexpr(A)"
+    ),
+    "continue through a finally": _gain(
+        "A = 0.0\nfor i in range(3):\n    try:\n        continue\n    finally:\n        A += 4\nGAIN = tl.constexpr(A)"
+    ),
+    "walrus that a branch changes": _gain("if (A := 11.0) > 3:\n    A += 1\nGAIN = tl.constexpr(A)"),
+    "list that its loop lengthens": _gain(
+        "L = [3.0]\nfor x in L:\n    if len(L) < 4:\n        L.append(x)\nGAIN = tl.constexpr(sum(L))"
+    ),
+    "generator used up": _gain("def f(x):\n    return sum(x) + sum(x)\nGAIN = tl.constexpr(f(i for i in (5.0, 7.0)))"),
+    "unpacked with a star": _gain("a, *b, c = 1.0, 5.0, 7.0, 2.0\nb.append(0.0)\nGAIN = tl.constexpr(sum(b))"),
+    "value in place of a function": _gain("@lambda f: 12.0\ndef A():\n    pass\nGAIN = tl.constexpr(A)"),
+}
+OPEN |= {
+    "taken by a manager of the user": _gain(
+        "class M:\n    def __enter__(self):\n        pass\n    def __exit__(self, *a):\n        return True\nA = 12.0\n"
+        "with M():\n    1 / 0\n    A = 11.0\nGAIN = tl.constexpr(A)"
+    ),
+    "counted in a cached function": _gain(
+        "import functools\nL = []\n@functools.lru_cache\ndef f(x):\n    L.append(x)\nf(1), f(1)\nGAIN = tl.constexpr(9.0 + len(L))"
+    ),
+    "own module imported": _late("import importlib\nimportlib.import_module(__name__).GAIN = tl.constexpr(12.0)"),
+    "own module asked for": _late("import sys\nsys.modules.get(__name__).GAIN = tl.constexpr(12.0)"),
+    "globals of a function": _late("(lambda: 0).__globals__['GAIN'] = tl.constexpr(12.0)"),
+    "globals of a frame": _late("import inspect\ninspect.currentframe().f_globals['GAIN'] = tl.constexpr(12.0)"),
+    "globals called by another name": _late("g = globals\ng()['GAIN'] = tl.constexpr(12.0)"),
+    "exec in a function": _late("def f():\n    exec('GAIN = tl.constexpr(12.0)', globals())\nf()"),
+    "environment updated": _gain(
+        "import os\nos.environ.update(QUITE_NEW='12')\nGAIN = tl.constexpr(float(os.environ.get('QUITE_NEW', '11')))"
+    ),
+    "raised through a finally": _gain(
+        "A = 11.0\ntry:\n    try:\n        raise KeyError\n    finally:\n        A = 10.0\nexcept KeyError:\n    A += 2\nGAIN = tl.constexpr(A)"
+    ),
+}

@@ -19,8 +19,10 @@ import operator
 import os
 import types
 import typing
+from dataclasses import replace
 from typing import Any
 
+from gluonize.read.evaluate.bodies.changes import READING_METHODS, changes
 from gluonize.read.evaluate.bodies.container_methods import PURE_BUILTINS, changed_by, makes
 from gluonize.read.evaluate.dtype_limits import limits
 from gluonize.read.evaluate.evaluation import Evaluation
@@ -30,6 +32,7 @@ from gluonize.read.evaluate.interpret import Interpreter
 from gluonize.read.evaluate.jit_function import JIT_OPTIONS
 from gluonize.read.files.by_path import PATHS, FileLoader, FilePath, LoadedModules, file_spec, path_of_spec
 from gluonize.read.files.torch_runtime import HEURISTICS
+from gluonize.read.names.bindings import stored_names
 from gluonize.read.names.scope import Frame, Scope
 from gluonize.read.unresolved import Place, Raised, Undetermined
 from gluonize.triton_api.gluon_language import gluon
@@ -177,7 +180,7 @@ class Calls:
         if isinstance(function, HostName):
             return self._host_call(function, args, kwargs, place)
         if isinstance(function, LookedThrough):
-            return args[0]
+            return _cached(args[0]) if function.kind == "cache" else args[0]
         if isinstance(function, functools.partial):
             return self.apply(function.func, [*function.args, *args], {**function.keywords, **kwargs}, place)
         if getattr(function, "__self__", None) is os.environ:
@@ -187,10 +190,16 @@ class Calls:
                 if self._environment([args[0]], {}, place) is None:
                     self.program.set_environment(args[0], args[1], place)
                 return self._environment([args[0]], {}, place)
+            if function.__name__ not in READING_METHODS:
+                reason = f"os.environ.{function.__name__}() changes the environment"
+                self.program.effects.spoil(os.environ, reason, place)
+                raise Undetermined(reason, place)
         if special := self.special.get(id(function)):
             return special(args, kwargs, place)
         if id(function) in _TRANSPARENT:
-            return args[0] if args and not isinstance(args[0], int) and args[0] is not None else LookedThrough("cache")
+            if not args or isinstance(args[0], int) or args[0] is None:
+                return LookedThrough("cache")
+            return args[0] if function in (staticmethod, classmethod) else _cached(args[0])
         if (
             function in (triton.constexpr_function, tl.core.builtin, tl.core.extern, tl.constexpr)
             and args
@@ -388,3 +397,15 @@ def _is_tritons_function(value: Any) -> bool:
     """Whether it is a function of the installed Triton, whose signature says what that version takes."""
     home = getattr(value, "__module__", None) or ""
     return isinstance(value, types.FunctionType) and home.partition(".")[0] == "triton"
+
+
+def _cached(value: Any) -> Any:
+    """A function whose results are kept. One that changes what is not its own does so in the first of some calls alone, which is not
+    followed."""
+    if not isinstance(value, UserFunction) or isinstance(value.node, ast.Lambda):
+        return value
+    inner = [*ast.walk(value.node)]
+    outside = set(changes(value.node).changed) - stored_names(value.node)
+    if not outside and not any(isinstance(n, (ast.Global, ast.Nonlocal)) for n in inner):
+        return value
+    return replace(value, unusable=f"{value.name} changes what is not its own, and its results are kept")

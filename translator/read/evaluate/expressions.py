@@ -305,7 +305,9 @@ class Evaluator:
         out = self._comprehension(node, scope, before, lambda frame: self.evaluate(node.elt, frame))
         return self.program.effects.made(out)
 
-    _GeneratorExp = _ListComp
+    def _GeneratorExp(self, node, scope, before):
+        """An iterator, as Python has it: what goes through it a second time finds nothing."""
+        return iter(self._comprehension(node, scope, before, lambda frame: self.evaluate(node.elt, frame)))
 
     def _SetComp(self, node, scope, before):
         made = self.guarded(set, self._ListComp(node, scope, before), place=scope.place(node))
@@ -341,7 +343,23 @@ class Evaluator:
         self.program.effects.check(value)
         if isinstance(value, type) and hasattr(value, "__members__"):
             return list(value)
-        plain = (str, bytes, tuple, list, dict, set, frozenset, range, zip, enumerate, map, reversed, filter, tl.tuple)
+        plain = (
+            str,
+            bytes,
+            tuple,
+            list,
+            dict,
+            set,
+            frozenset,
+            range,
+            zip,
+            enumerate,
+            map,
+            reversed,
+            filter,
+            tl.tuple,
+            type(iter([])),
+        )
         views = (type({}.keys()), type({}.values()), type({}.items()), types.MappingProxyType)
         if not isinstance(value, (*plain, *views)) and type(value).__module__ != "itertools":
             self.known(value, place)

@@ -7,6 +7,7 @@ outcomes, nested functions and `return`. Anything else makes the result undeterm
 from __future__ import annotations
 
 import ast
+import itertools
 import os
 from typing import Any
 
@@ -15,9 +16,9 @@ from gluonize.read.evaluate.evaluation import Evaluation
 from gluonize.read.evaluate.host_objects import UserFunction
 from gluonize.read.evaluate.host_values import HostName
 from gluonize.read.files.by_path import LoadedModules
-from gluonize.read.names.binding_kinds import catches
+from gluonize.read.names.binding_kinds import UserError, catcher
 from gluonize.read.names.scope import Frame
-from gluonize.read.unresolved import Place, Raised, Undetermined
+from gluonize.read.unresolved import NoValue, Place, Raised, Undetermined
 from gluonize.triton_api.language import core
 
 # Aggregates of Triton: classes whose objects are tuples of values to the compiler.
@@ -141,7 +142,7 @@ class Interpreter:
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             self.bind_imports(node, frame)
         elif isinstance(node, ast.Raise):
-            self._raise(node, frame, place)
+            self.raise_(node, frame)
         elif isinstance(node, ast.Assert):
             if not self.evaluator.truth(node.test, frame):
                 raise Raised(AssertionError("assertion fails"), place)
@@ -230,7 +231,11 @@ class Interpreter:
 
     def _loop(self, node: ast.For | ast.While, frame: Frame) -> Any:
         if isinstance(node, ast.For):
-            items = iter(self.evaluator.iterate(self.evaluator.evaluate(node.iter, frame), frame.place(node.iter)))
+            source = self.evaluator.evaluate(node.iter, frame)
+            if isinstance(source, (list, enumerate, zip, reversed)):  # of a list that the loop itself may lengthen
+                items = itertools.islice(iter(source), _MAX_LOOP)
+            else:
+                items = iter(self.evaluator.iterate(source, frame.place(node.iter)))
         else:
             items = iter(range(_MAX_LOOP))
         for item in items:
@@ -252,19 +257,32 @@ class Interpreter:
 
     def _try(self, node: ast.Try, frame: Frame) -> Any:
         try:
+            result = self._handled(node, frame)
+        except (_Break, _Continue, Raised):
+            final = self._block(node.finalbody, frame)
+            if final is not _NOTHING:
+                return final
+            raise
+        final = self._block(node.finalbody, frame)
+        return result if final is _NOTHING else final
+
+    def _handled(self, node: ast.Try, frame: Frame) -> Any:
+        try:
             result = self._block(node.body, frame)
         except Raised as error:
-            handler = next((h for h in node.handlers if catches(h.type, error.error)), None)
-            if handler is None:
+            number = catcher(node.handlers, error.error)
+            if number is None:
+                raise Undetermined(f"which handler takes it is not known: {error.reason}", frame.place(node)) from None
+            if number == -1:
                 raise
+            handler = node.handlers[number]
             if handler.name:
                 frame.locals[handler.name] = HostName(handler.name)
             result = self._block(handler.body, frame)
         else:
             if result is _NOTHING:
                 result = self._block(node.orelse, frame)
-        final = self._block(node.finalbody, frame)
-        return result if final is _NOTHING else final
+        return result
 
     def bind_imports(self, node: ast.Import | ast.ImportFrom, frame: Frame) -> None:
         program = self.evaluator.program
@@ -276,9 +294,12 @@ class Interpreter:
                 name = alias.asname or alias.name.partition(".")[0]
                 frame.locals[name] = module if alias.asname else program.import_module(name)
 
-    def _raise(self, node: ast.Raise, frame: Frame, place: Place) -> None:
+    def raise_(self, node: ast.Raise, frame: Frame) -> None:
+        """Raises: Raised, of `UserError` for a kind that is not Python's own."""
         call = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-        kind = self.evaluator.evaluate(call, frame) if call is not None else None
-        if isinstance(kind, type) and issubclass(kind, Exception):
-            raise Raised(kind("raised by the host program"), place)
-        raise Undetermined("an exception of an unknown kind is raised", place)
+        try:
+            kind = self.evaluator.evaluate(call, frame) if call is not None else None
+        except NoValue:
+            kind = None
+        known = isinstance(kind, type) and issubclass(kind, Exception)
+        raise Raised((kind if known else UserError)("raised by the host program"), frame.place(node))

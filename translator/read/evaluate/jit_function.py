@@ -59,6 +59,7 @@ def only_dtypes(value: HostName, chains: list[ast.Attribute]) -> bool:
 # The arguments of triton.jit that matter to compilation; `repr` and `launch_metadata` are host code.
 JIT_OPTIONS = ("version", "do_not_specialize", "do_not_specialize_on_alignment", "debug", "noinline")
 GIVE_IT = 'give it in the launch\'s "globals" or use --import'
+_PLAIN = (bool, int, float, str, bytes, tuple, core.constexpr, core.dtype)
 _AGGREGATES = tuple(f for f in (getattr(core, "_aggregate", None), getattr(core, "aggregate", None)) if f is not None)
 
 
@@ -90,6 +91,8 @@ class JitBuilder:
             else:
                 reason = f"it gives a {type(new).__name__}"
             if isinstance(new, (JITCallable, UserFunction)) or core.is_builtin(new) or _is_wrapped(new):
+                value = new
+            elif isinstance(new, _PLAIN):
                 value = new
             elif isinstance(value, UserFunction):
                 value = replace(

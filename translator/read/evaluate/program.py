@@ -12,7 +12,7 @@ from typing import Any
 from gluonize.read.evaluate.bodies.foreign_changes import foreign_change
 from gluonize.read.evaluate.bodies.module_run import BodyRun, spoil_changed
 from gluonize.read.evaluate.expressions import Evaluator
-from gluonize.read.evaluate.host_objects import UserFunction
+from gluonize.read.evaluate.host_objects import UserClass, UserFunction
 from gluonize.read.evaluate.host_values import HOST_PACKAGES, PURE_MODULES, VERSIONS, HostName
 from gluonize.read.evaluate.lookup import find_kernel
 from gluonize.read.evaluate.spec_values import decode_value
@@ -28,6 +28,8 @@ from gluonize.read.names.triton_by_use import forked, is_fork, module_of_fork, s
 from gluonize.read.unresolved import NoValue, Place, Raised, Undetermined
 from gluonize.triton_api.jit_functions import JITCallable
 
+# Managers of test libraries that take exceptions.
+_TAKING = ("raises", "assertRaises", "assertRaisesRegex", "ExitStack")
 # Modules under `triton` are compiler-side and are imported for real, as are the standard modules of PURE_MODULES.
 _REAL_PACKAGES = frozenset({"triton"})
 
@@ -322,6 +324,25 @@ class Program:
         self.fork = self.fork or package
         self.note(f"{package} is taken to be a distribution of Triton, and read as the one that runs here")
 
+    def taken_by(self, node: ast.With, scope: Scope | Frame) -> tuple[ast.expr, ...] | None:
+        """The kinds of exceptions that a `with` statement takes, None where they are not known: those of `contextlib.suppress`, and of
+        the user's own managers whatever they return; what other libraries have takes none."""
+        kinds: list[ast.expr] = []
+        for item in node.items:
+            made = item.context_expr
+            try:
+                called = self.evaluate(made.func if isinstance(made, ast.Call) else made, scope)
+            except NoValue:
+                return None
+            if isinstance(called, HostName) and isinstance(made, ast.Call):
+                if called.dotted == "contextlib.suppress":
+                    kinds += made.args
+                elif called.dotted.rpartition(".")[2] in _TAKING:
+                    return None
+            elif isinstance(called, (UserFunction, UserClass)):
+                return None
+        return tuple(kinds)
+
     def star_exports(self, scope: Scope, binding: Binding, name: str) -> bool:
         """Whether `from m import *` binds `name`."""
         node = binding.node
@@ -383,7 +404,11 @@ class Program:
             assert binding.value is not None
             value = scope.right_side(node)
             for index in binding.path:
-                value = self.evaluator.element(value, index, scope.place(node))
+                if isinstance(index, tuple):
+                    items = self.evaluator.iterate(value, scope.place(node))
+                    value = self.effects.made(items[index[0] : len(items) - index[1]])
+                else:
+                    value = self.evaluator.element(value, index, scope.place(node))
             return value
         if binding.kind == "augmented":
             assert isinstance(node, ast.AugAssign)

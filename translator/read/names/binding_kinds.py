@@ -9,15 +9,29 @@ from typing import Any
 from gluonize.read.names.bindings import Binding
 
 
-def catches(handler: ast.expr | None, error: Exception) -> bool:
+class UserError(Exception):
+    """Stands for an exception of a kind that is not Python's own."""
+
+
+def catches(handler: ast.expr | None, error: Exception) -> bool | None:
+    """Whether a handler takes an exception, None where one of the two is of a kind that is not Python's own."""
     if handler is None:
         return True
-    names = handler.elts if isinstance(handler, ast.Tuple) else [handler]
-    for name in names:
+    unknown = False
+    for name in handler.elts if isinstance(handler, ast.Tuple) else [handler]:
         kind = getattr(builtins, name.id, None) if isinstance(name, ast.Name) else None
         if isinstance(kind, type) and isinstance(error, kind):
             return True
-    return False
+        unknown |= not isinstance(kind, type) or isinstance(error, UserError)
+    return None if unknown else False
+
+
+def catcher(handlers: list[ast.ExceptHandler], error: Exception) -> int | None:
+    """The number of the handler that takes an exception, -1 where none does, None where it cannot be told."""
+    for number, handler in enumerate(handlers):
+        if (found := catches(handler.type, error)) is not False:
+            return number if found else None
+    return -1
 
 
 def is_equal(a: Any, b: Any) -> bool:

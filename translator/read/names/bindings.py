@@ -20,16 +20,16 @@ MUTATING_METHODS = frozenset(
 class Guard:
     """A condition for reaching a statement: a branch of an `if` or of a `try`.
 
-    `branch` is `then`/`else` for an if; `body`, `except N`, `else` or `finally` for a try.
+    `branch` is `then`/`else` for an if; `body`, `except N`, `else` or `finally` for a try; `body` for a `with`, which may end what it holds.
     """
 
-    node: ast.If | ast.Try
+    node: ast.If | ast.Try | ast.With
     branch: str
 
 
 @dataclass(frozen=True)
 class Binding:
-    """One way in which a name gets its value. `path` says which element of a tuple target it is, `position` orders
+    """One way in which a name gets its value. `path` says which element of a tuple target it is (of one with a star how many stand before and behind it), `position` orders
     the bindings of a body, and `reason` says why an `opaque` one cannot be evaluated. A `run` one has what the statement left in the
     name when it ran (`module_run.py`), if it did."""
 
@@ -39,7 +39,7 @@ class Binding:
     position: float
     guards: tuple[Guard, ...] = ()
     value: ast.expr | None = None
-    path: tuple[int, ...] = ()
+    path: tuple[int | tuple[int, int], ...] = ()
     alias: ast.alias | None = None
     reason: str = ""
 
@@ -143,7 +143,7 @@ class _Indexer:
             for item in node.items:
                 if item.optional_vars is not None:
                     self.opaque(item.optional_vars, node, guards, "it is bound by a with statement")
-            self.body(node.body, guards)
+            self.body(node.body, (*guards, Guard(node, "body")) if isinstance(node, ast.With) else guards)
         elif isinstance(node, (ast.For, ast.While)):
             for name in sorted(stored_names(node)):
                 self.add(name, "run", node, guards)
@@ -165,11 +165,13 @@ class _Indexer:
         if isinstance(target, ast.Name):
             self.add(target.id, "assign", node, guards, value=value, path=path)
         elif isinstance(target, (ast.Tuple, ast.List)):
-            if any(isinstance(item, ast.Starred) for item in target.elts):
-                self.opaque(target, node, guards, "it is unpacked with a star")
-                return
+            count = len(target.elts)
+            star = next((n for n, item in enumerate(target.elts) if isinstance(item, ast.Starred)), count)
             for number, item in enumerate(target.elts):
-                self.target(item, node, guards, value, (*path, number))
+                if isinstance(item, ast.Starred):
+                    self.target(item.value, node, guards, value, (*path, (star, count - star - 1)))
+                else:
+                    self.target(item, node, guards, value, (*path, number if number < star else number - count))
 
     def global_names(self) -> None:
         """Note what functions and classes in the body declare `global` or bind by text, in the order in which they stand there."""
@@ -177,8 +179,8 @@ class _Indexer:
             names_module = self.own and any(isinstance(n, ast.Name) and n.id in self.own for n in ast.walk(scope))
             if not names_module and not _declares(scope):
                 continue
-            own = self.own | names_of_own_module(_statements(scope))
-            for inner in _statements(scope):
+            own = self.own | names_of_own_module(statements_in(scope))
+            for inner in statements_in(scope):
                 if isinstance(inner, ast.Global):
                     for name in inner.names:
                         self.out.changed_by_functions.setdefault(name, inner.lineno)
@@ -192,17 +194,20 @@ def names_of_own_module(statements: Iterable[ast.stmt]) -> frozenset[str]:
     for node in statements:
         target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
         if isinstance(target, ast.Name) and isinstance(node, ast.Assign):
-            kinds.setdefault(target.id, set()).add(isinstance(node.value, ast.Subscript) and is_own_module(node.value))
+            kinds.setdefault(target.id, set()).add(is_own_module(node.value) or _gives_module(node.value))
         elif not isinstance(node, (ast.If, ast.Try, ast.With, ast.FunctionDef, ast.ClassDef)):
             for name in stored_names(node):
                 kinds.setdefault(name, set()).add(False)
     return frozenset(name for name, found in kinds.items() if found == {True})
 
 
-def names_by_text(node: ast.stmt, own: frozenset[str] = frozenset()) -> list[re.Pattern[str]]:
+def names_by_text(
+    node: ast.stmt, own: frozenset[str] = frozenset(), needs_module: bool = False
+) -> list[re.Pattern[str]]:
     """Of the names of its module that a statement may bind by their text (`globals()[...] = `, `exec`), what matches them.
 
-    own: names that stand for the module itself. Statements inside of it are left out. Reading the names of a module is no such thing.
+    own: names that stand for the module itself; needs_module: what `exec` binds in a function is left out. Statements inside of it are
+    left out. Reading the names of a module is no such thing.
     """
     out: list[re.Pattern[str]] = []
     inside = own_expressions(node)
@@ -210,9 +215,10 @@ def names_by_text(node: ast.stmt, own: frozenset[str] = frozenset()) -> list[re.
         return out
     owners = {id(child): parent for parent in inside for child in ast.iter_child_nodes(parent)}
     for found in inside:
-        if not is_own_module(found) and not _is_one_of(found, own):
+        handed_on = _gives_module(found) and getattr(owners.get(id(found)), "func", None) is not found
+        if not is_own_module(found) and not _is_one_of(found, own) and not handed_on:
             if isinstance(found, ast.Call) and isinstance(found.func, ast.Name) and found.func.id in ("exec", "eval"):
-                if len(found.args) == 1 and not found.keywords:
+                if len(found.args) == 1 and not found.keywords and not needs_module:
                     out.append(re.compile(""))
             continue
         above = owners.get(id(found))
@@ -263,14 +269,18 @@ def names_by_text(node: ast.stmt, own: frozenset[str] = frozenset()) -> list[re.
     return out
 
 
+# What functions and frames call the names of their module.
+_NAMESPACES = ("__globals__", "f_globals", "f_locals", "f_back")
+
+
 def _is_one_of(node: ast.AST, names: frozenset[str]) -> bool:
     return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names
 
 
 def _names_its_module(node: ast.AST) -> bool:
     if isinstance(node, ast.Name):
-        return node.id in ("globals", "vars", "locals", "exec", "eval")
-    return isinstance(node, ast.Attribute) and node.attr == "modules"
+        return node.id in ("globals", "vars", "locals", "exec", "eval", "__name__")
+    return isinstance(node, ast.Attribute) and node.attr in ("modules", *_NAMESPACES)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -280,12 +290,26 @@ def _declares(scope: ast.AST) -> bool:
 
 
 def is_own_module(node: ast.AST) -> bool:
-    """`globals()`, `vars()`, `locals()`, `sys.modules[__name__]`."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        return node.func.id in ("globals", "vars", "locals") and not node.args and not node.keywords
+    """`globals()`, `vars()`, `locals()`, `sys.modules[__name__]`, `importlib.import_module(__name__)`, `function.__globals__`."""
+    if isinstance(node, ast.Call):
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if called in ("globals", "vars", "locals"):
+            return isinstance(node.func, ast.Name) and not node.args and not node.keywords
+        of_modules = isinstance(node.func, ast.Attribute) and getattr(node.func.value, "attr", "") == "modules"
+        found = called in ("__import__", "import_module") or (called == "get" and of_modules)
+        return found and bool(node.args) and _is_its_name(node.args[0])
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute):
-        return node.value.attr == "modules" and isinstance(node.slice, ast.Name) and node.slice.id == "__name__"
-    return False
+        return node.value.attr == "modules" and _is_its_name(node.slice)
+    return isinstance(node, ast.Attribute) and node.attr in _NAMESPACES
+
+
+def _is_its_name(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id == "__name__"
+
+
+def _gives_module(node: ast.AST) -> bool:
+    """Whether it is a function that gives the names of a module, or binds some: `globals`, not called."""
+    return isinstance(node, ast.Name) and node.id in ("globals", "vars", "locals", "exec", "eval")
 
 
 def _pattern(key: ast.expr) -> re.Pattern[str]:
@@ -325,7 +349,7 @@ def stored_names(node: ast.AST) -> set[str]:
     return names.union(name for name in captured if name)
 
 
-def _statements(scope: ast.AST) -> Iterator[ast.stmt]:
+def statements_in(scope: ast.AST) -> Iterator[ast.stmt]:
     """All statements in a function or a class, those of others in it too."""
     todo = [scope]
     while todo:

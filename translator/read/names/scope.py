@@ -13,7 +13,15 @@ from typing import Any, Protocol
 
 from gluonize.read.names.effects import Effects
 from gluonize.read.files.by_path import LoadedModules
-from gluonize.read.names.binding_kinds import catches, imports_triton, is_equal, line_of, only_raises, shortened
+from gluonize.read.names.binding_kinds import (
+    catcher,
+    catches,
+    imports_triton,
+    is_equal,
+    line_of,
+    only_raises,
+    shortened,
+)
 from gluonize.read.names.bindings import Binding, Guard, index_bindings
 from gluonize.read.unresolved import NoValue, Place, Raised, Undetermined
 
@@ -50,6 +58,7 @@ class ProgramOfScope(Protocol):
     def attempt_import(self, node: ast.Import | ast.ImportFrom, scope: Scope | Frame) -> None: ...
     def absolute_name(self, node: ast.ImportFrom, scope: Scope | Frame) -> str: ...
     def star_exports(self, scope: Scope, binding: Binding, name: str) -> bool: ...
+    def taken_by(self, node: ast.With, scope: Scope | Frame) -> tuple[ast.expr, ...] | None: ...
 
 
 class Scope:
@@ -74,6 +83,7 @@ class Scope:
         self._notes: dict[Any, list[str]] = {}
         self._outcomes: dict[int, Any] = {}
         self._failed: dict[int, float] = {}
+        self.ended: dict[int, Any] = {}  # what ended a `with` statement, and is not taken by it
         self._inner: dict[int, Scope] = {}
         self._run: Any = None  # what runs, or has run, the body
         self.now: float | None = None  # where it is; None before and after
@@ -227,7 +237,12 @@ class Scope:
             )
             return values[0][1]
         lines = ", ".join(str(line_of(binding)) for binding, _, _ in reversed(possible))
-        test = ast.unparse(guard.node.test) if isinstance(guard.node, ast.If) else "the try statement"
+        is_try = isinstance(guard.node, ast.Try)
+        test = (
+            ast.unparse(guard.node.test)
+            if isinstance(guard.node, ast.If)
+            else f"the {'try' if is_try else 'with'} statement"
+        )
         message = f"which definition of {name} applies (lines {lines} of {self.path}) depends on `{shortened(test)}`: {reason}"
         raise Undetermined(message, self.place(guard.node))
 
@@ -276,7 +291,7 @@ class Scope:
                 unknown = (guard, outcome)
         return True if unknown is None else unknown
 
-    def outcome(self, node: ast.If | ast.Try) -> tuple[str, str]:
+    def outcome(self, node: ast.If | ast.Try | ast.With) -> tuple[str, str]:
         """The branch of a statement that runs, "" where it cannot be told, and the reason."""
         known = self._outcomes.get(id(node))
         if known is _EVALUATING:
@@ -285,7 +300,8 @@ class Scope:
             self._outcomes[id(node)] = _EVALUATING
             self.program.collect()
             try:
-                known = self._if(node) if isinstance(node, ast.If) else self._try(node)
+                find = self._if if isinstance(node, ast.If) else self._try if isinstance(node, ast.Try) else self._with
+                known = find(node)  # type: ignore[arg-type]
             finally:
                 self._notes[id(node)] = self.program.collected()
             self._outcomes[id(node)] = known
@@ -300,9 +316,9 @@ class Scope:
             return reason
         if guard.branch == branch:
             return True
-        if not isinstance(guard.node, ast.Try) or branch == "then":
+        if isinstance(guard.node, ast.If):
             return False
-        if guard.branch == "body" and branch.startswith("except"):  # what was bound before it raised
+        if guard.branch == "body" and branch.startswith(("except", "end")):  # what was bound before it raised
             return binding.position <= self._failed.get(id(guard.node), 0)
         return branch == "body" and guard.branch == "else"
 
@@ -318,23 +334,37 @@ class Scope:
         try:
             self._attempt(node)
         except Raised as error:
-            for number, handler in enumerate(node.handlers):
-                if catches(handler.type, error.error):
-                    return f"except {number}", ""
-            return "", f"it raises {error.reason}"
+            number = catcher(node.handlers, error.error)
+            return ("", f"it raises {error.reason}") if number in (None, -1) else (f"except {number}", "")
         except Undetermined as error:
             return "", error.reason
         return "body", ""
 
-    def _attempt(self, node: ast.Try) -> None:
-        for statement in node.body:
-            self._failed[id(node)] = self.bindings.positions.get(id(statement), 0)
-            if isinstance(statement, (ast.Import, ast.ImportFrom)):
-                self.program.attempt_import(statement, self)
-            elif isinstance(statement, ast.Raise):
-                raise Raised(RuntimeError("raise statement"), self.place(statement))
-            elif not isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
-                self._run.statement(statement)
+    def _with(self, node: ast.With) -> tuple[str, str]:
+        """ "body" where all in a `with` statement runs, "end" where something raises what the statement takes."""
+        taken = self.program.taken_by(node, self)
+        try:
+            self._attempt(node)
+        except NoValue as error:
+            if taken == ():
+                self.ended[id(node)] = error
+            elif taken is None or isinstance(error, Undetermined):
+                return "", error.reason
+            else:
+                found = catches(ast.Tuple([*taken], ast.Load()), error.error)
+                if found is None:
+                    return "", error.reason
+                if found:
+                    return "end", ""
+                self.ended[id(node)] = error
+        return "body", ""
+
+    def _attempt(self, node: ast.Try | ast.With) -> None:
+        try:
+            self._run.attempt(node.body)
+        except NoValue:
+            self._failed[id(node)] = self._run.reached
+            raise
 
     def value_of(self, binding: Binding) -> Any:
         """The value a binding gives; evaluated once."""

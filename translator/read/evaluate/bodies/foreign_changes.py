@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gluonize.read.evaluate.bodies.changes import READING_BUILTINS, READING_METHODS, changes, decorator_name
+from gluonize.read.evaluate.bodies.said import said_in
 from gluonize.read.evaluate.host_objects import UserClass
 from gluonize.read.evaluate.host_values import HostName
 from gluonize.read.files import package as package_files
@@ -142,7 +143,8 @@ def foreign_change(program: ProgramOfScope, scope: Scope, name: str, value: Any)
     if scope.kind != "module" or not scope.path or isinstance(value, (types.ModuleType, Scope)):
         return None
     kinds = {"set"}
-    if isinstance(value, (*CONTAINERS, types.SimpleNamespace)):
+    shared = isinstance(value, (*CONTAINERS, types.SimpleNamespace))
+    if shared:
         kinds |= {"store", "escape"} | ({"items"} if _holds_containers(value) else set())
     elif isinstance(value, (UserClass, type, core.constexpr)):
         kinds |= {"store"}
@@ -150,7 +152,8 @@ def foreign_change(program: ProgramOfScope, scope: Scope, name: str, value: Any)
     functions = _functions_that_change(scope, name)
     last = scope.module.rpartition(".")[2]
     for path in files_around(program, scope):
-        if not _may_change(package_files.text_of(path), last, name, functions, type(value)):
+        said = said_in(package_files.text_of(path))
+        if not said.may_change(last, name, functions, shared=shared, plain=isinstance(value, (int, float, str, tuple))):
             continue
         for dotted, found in _changes_in(path).items():
             if dotted == whole or dotted == f"{scope.module}.{ANY}":
@@ -188,34 +191,6 @@ def _functions_that_change(scope: Scope, name: str) -> frozenset[str]:
 def _names_changed(node: ast.AST) -> frozenset[str]:
     declared = (n for inner in ast.walk(node) if isinstance(inner, ast.Global) for n in inner.names)
     return frozenset([*changes(node).changed, *declared])
-
-
-_SET = r"\s*(:[^=\n]+)?([-+*/%&|^@]|//|\*\*|<<|>>)?=(?!=)"
-_BY_TEXT = re.compile(r"\b(?:setattr|delattr|vars)\(\s*(\w+)(?=[\w.]*\s*[,)])|\b(\w+)[\w.]*\.__dict__\b")
-
-
-def _may_change(text: str, last: str, name: str, functions: frozenset[str], kind: type) -> bool:
-    """Whether a file has anything in its text that may change a name: without it, it need not be parsed.
-
-    last: the last part of the name of its module.
-    """
-    by_text = any(word in text for word in ("setattr", "delattr", "vars(", "__dict__"))
-    if not by_text and name not in text and not any(function in text for function in functions):
-        return False
-    word = re.escape(name)
-    texts = [rf"\.\s*{word}{_SET}", rf"\bdel\b[^\n]*\.\s*{word}\b"]
-    texts += [rf"\b{re.escape(function)}\b" for function in sorted(functions)]
-    if issubclass(kind, (*CONTAINERS, types.SimpleNamespace)):
-        texts += [rf"\bimport\b[^#\n]*\b{word}\b", rf"\.\s*{word}\b", rf"\n\s+{word}( as \w+)?,?\s*\n", r"\bimport \*"]
-    elif not issubclass(kind, (int, float, str, tuple)):
-        texts.append(rf"\b{word}\s*\.\s*\w+{_SET}")
-        texts.append(rf"\b{word}\s+as\b")
-    if any(re.search(pattern, text) for pattern in texts):
-        return True
-    if not by_text:
-        return False
-    owners = {first or second for first, second in _BY_TEXT.findall(text)}
-    return any(owner in (last, name) or re.search(rf"\b({last}|{word})\s+as\s+{owner}\b", text) for owner in owners)
 
 
 def _changes_in(path: str) -> dict[str, tuple[Change, ...]]:

@@ -8,13 +8,14 @@ have changed unknown, and nothing else.
 from __future__ import annotations
 
 import ast
+import os
 from types import ModuleType
 from typing import Any
 
 from gluonize.read.evaluate.bodies.changes import changes, decorator_name
 from gluonize.read.evaluate.host_objects import UserClass, UserFunction
 from gluonize.read.evaluate.host_values import HostName
-from gluonize.read.names.bindings import Binding
+from gluonize.read.names.bindings import Binding, names_by_text, names_of_own_module, statements_in
 from gluonize.read.names.effects import parts
 from gluonize.read.names.scope import Frame, Scope
 from gluonize.read.unresolved import NoValue, Place, Raised, Undetermined
@@ -46,6 +47,8 @@ class BodyRun:
         self.effects = scope.program.effects
         self.frame = BodyFrame(scope)
         self.done: set[int] = set()
+        self.attempts = 0  # statements around what runs that may take what it raises
+        self.reached: float = 0  # the last position that was reached in an attempt
         self.bound: dict[int, list[Binding]] = {}
         for found in scope.bindings.by_name.values():
             for binding in found:
@@ -56,11 +59,36 @@ class BodyRun:
             self._block(self.scope.body)
 
     def _block(self, statements: list[ast.stmt]) -> None:
+        """Run statements. What one of them may have changed that fails is unknown then; where a `try` or a `with` may take what it raises,
+        it is raised: at once, or behind the others where it is not certain."""
+        failure: Undetermined | Raised | None = None
         for statement in statements:
             try:
-                self.statement(statement)
-            except NoValue:
-                pass  # what it may have changed is unknown by now
+                if failure is None:
+                    self.statement(statement)
+                else:
+                    with self.effects.unsure():
+                        self.statement(statement)
+            except NoValue as error:
+                if self.attempts:
+                    failure = failure or error
+                    if isinstance(failure, Raised):
+                        break
+        if failure is not None:
+            raise failure
+
+    def attempt(self, statements: list[ast.stmt]) -> None:
+        """Run statements up to the first that fails; definitions, which do not, are left for later. Raises: what that one raises."""
+        self.attempts += 1
+        try:
+            for statement in statements:
+                self.reached = self.scope.bindings.positions.get(id(statement), 0)
+                if isinstance(statement, (ast.Import, ast.ImportFrom)):
+                    self.program.attempt_import(statement, self.scope)
+                elif not isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+                    self.statement(statement)
+        finally:
+            self.attempts -= 1
 
     def statement(self, node: ast.stmt) -> None:
         """Run a statement, once. Raises: Undetermined, Raised, when what it may have changed has been spoiled."""
@@ -69,6 +97,8 @@ class BodyRun:
         self.done.add(id(node))
         saved = self.scope.now
         self.scope.now = self.scope.bindings.positions.get(id(node), saved)
+        if self.attempts:
+            self.reached = self.scope.now or 0
         try:
             self._statement(node)
         except NoValue as error:
@@ -91,10 +121,14 @@ class BodyRun:
         elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
             self._assign(node)
         elif isinstance(node, ast.If):
-            outcome, _ = scope.outcome(node)
+            outcome, reason = scope.outcome(node)
+            self._keep(node)  # what `:=` binds in the condition
             self._branches({"then": node.body, "else": node.orelse}, outcome)
+            if self.attempts and not outcome:
+                scope.program.truth(node.test, scope, scope.now)
+                raise Undetermined(reason, scope.place(node.test))
         elif isinstance(node, ast.Try):
-            outcome, _ = scope.outcome(node)
+            outcome, reason = scope.outcome(node)
             handlers = {f"except {number}": handler.body for number, handler in enumerate(node.handlers)}
             if outcome == "body":
                 self._block([*node.body, *node.orelse])
@@ -104,10 +138,10 @@ class BodyRun:
                     outcome,
                 )
             self._block(node.finalbody)
+            if self.attempts and not outcome:
+                raise Undetermined(reason, scope.place(node))
         elif isinstance(node, ast.With):
-            for item in node.items:
-                scope.program.evaluate(item.context_expr, scope, scope.now)
-            self._block(node.body)
+            self._with(node)
         elif isinstance(node, ast.Expr):
             if not isinstance(node.value, ast.Constant):
                 scope.program.evaluate(node.value, scope, scope.now)
@@ -115,12 +149,32 @@ class BodyRun:
             for target in node.targets:
                 if isinstance(target, (ast.Subscript, ast.Attribute)):
                     self._interpret(ast.copy_location(ast.Delete([target]), node))
-        elif isinstance(node, ast.Assert):
-            scope.program.evaluate(node.test, scope, scope.now)
-        elif not isinstance(
-            node, (ast.Import, ast.ImportFrom, ast.Pass, ast.Global, ast.Nonlocal, ast.Return, ast.Raise)
-        ):
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            if self.attempts:
+                self.program.attempt_import(node, scope)
+        elif isinstance(node, ast.Raise):
+            if self.attempts:
+                self.program.evaluator.calls.interpreter.raise_(node, self.frame)
+        elif not isinstance(node, (ast.Pass, ast.Global, ast.Nonlocal, ast.Return)):
             self._interpret(node)
+
+    def _with(self, node: ast.With) -> None:
+        failure: Undetermined | Raised | None = None
+        for item in node.items:
+            try:
+                self.program.evaluate(item.context_expr, self.scope, self.scope.now)
+            except NoValue as error:
+                failure = failure or error
+        self._keep(node)
+        outcome, _ = self.scope.outcome(node)
+        if outcome == "body":
+            self._block(node.body)
+        elif not outcome:
+            with self.effects.unsure():
+                self._block(node.body)
+        failure = self.scope.ended.get(id(node), failure)
+        if failure is not None and self.attempts:
+            raise failure
 
     def _interpret(self, node: ast.stmt) -> None:
         self.program.evaluator.calls.interpreter.statement(node, self.frame)
@@ -128,13 +182,22 @@ class BodyRun:
     def _branches(self, branches: dict[str, list[ast.stmt]], outcome: str) -> None:
         if outcome:
             return self._block(branches.get(outcome, []))
+        failure: Undetermined | Raised | None = None
         with self.effects.unsure():
             for statements in branches.values():
-                self._block(statements)
+                try:
+                    self._block(statements)
+                except NoValue as error:
+                    failure = failure or error
+        if failure is not None:
+            raise Undetermined(failure.reason, failure.place)
         return None
 
     def _assign(self, node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> None:
         """Evaluate what names are bound to; set items and attributes."""
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            if isinstance(target, (ast.Tuple, ast.List)) and self.attempts:
+                self._check_number(target, node)
         failure: Undetermined | Raised | None = None
         for binding in self.bound.get(id(node), ()):
             if binding.kind in ("assign", "augmented"):
@@ -156,6 +219,14 @@ class BodyRun:
                 ):
                     value = self.scope.right_side(node)
                     self.program.evaluator.calls.interpreter.assign(target, value, self.frame)
+
+    def _check_number(self, target: ast.Tuple | ast.List, node: ast.Assign) -> None:
+        """Raises: Raised where there are more, or fewer, values than names."""
+        place = self.scope.place(node)
+        number = len(self.program.evaluator.iterate(self.scope.right_side(node), place))
+        stars = sum(isinstance(item, ast.Starred) for item in target.elts)
+        if number < len(target.elts) - stars or (number > len(target.elts) and not stars):
+            raise Raised(ValueError("the number of values to unpack differs"), place)
 
     def _function(self, node: ast.FunctionDef) -> None:
         """Bind the defaults; have decorators that are not the compiler's do what they do."""
@@ -269,6 +340,8 @@ def spoil_changed(program: Any, node: ast.AST, scope: Scope | Frame, reason: str
             value = scope.lookup(name)
         except NoValue:
             continue
+        if name in found.changed and value is os:
+            program.effects.spoil(os.environ, reason, place)
         if name in found.changed or isinstance(value, (UserFunction, UserClass)):
             spoil(program, value, reason, place)
     _spoil_names(node, scope, reason, place)
@@ -332,6 +405,11 @@ def _spoil_names(node: ast.AST, scope: Scope | Frame, reason: str, place: Place)
         binding = Binding(name, "run", node, home.now + 0.5)
         home.bindings.put(binding)
         home.keep(node, name, Undetermined(reason, place))
+    inside = [*statements_in(node)] if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else []
+    own = names_of_own_module(home.body) | names_of_own_module(inside) if inside else frozenset()
+    for statement in inside:
+        for names in names_by_text(statement, own, needs_module=True):
+            home.bindings.unknown.append((home.now + 0.5, statement, names))
 
 
 __all__ = ["BodyRun", "spoil", "spoil_changed"]

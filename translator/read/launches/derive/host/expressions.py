@@ -84,8 +84,12 @@ class HostExpressions:
                 items += self.items(found) if isinstance(item, ast.Starred) else [found]
             return tuple(items) if isinstance(node, ast.Tuple) else items
         if isinstance(node, ast.Dict):
-            keys = [k.value if isinstance(k, ast.Constant) else None for k in node.keys]
-            return {k: self.value(v, env, scope) for k, v in zip(keys, node.values)}
+            items: dict[Any, Any] = {}
+            for key, value in zip(node.keys, node.values):
+                found = self.value(value, env, scope)
+                spread = key is None and isinstance(found, dict)
+                items |= found if spread else {key.value if isinstance(key, ast.Constant) else None: found}
+            return items
         if isinstance(node, ast.BinOp):
             return self.binary(node, self.value(node.left, env, scope), self.value(node.right, env, scope), scope)
         if isinstance(node, ast.UnaryOp):
