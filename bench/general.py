@@ -209,7 +209,11 @@ def judged(
     """Whether the general kernel computes what the source does, for one configuration."""
     ours = lowered(pool, str(general), spec, target, folders)
     if isinstance(ours, str):
-        return Outcome(sizes, "refused" if "is translated for" in ours else "failed", " ".join(ours.split())[:200])
+        return Outcome(
+            sizes,
+            "refused" if "translated for" in ours or " asserts " in ours else "failed",
+            " ".join(ours.split())[:200],
+        )
     answer = pool.submit(VALIDATE, source, str(general), spec, target, folders).result()
     status = {"validated": "right", "mismatch": "wrong"}.get(answer["status"], "not validated")
     why = "" if status == "right" else str(answer).replace(f"{ROOT}/", "")[:200]

@@ -44,7 +44,7 @@ UNNAMED = "refused, unnamed"  # without a word on what it was translated for
 NO_LAUNCH = "no launch"  # Triton compiles the source for it no more than the translation
 RIGHT = ("validated", "refused", "not_runnable", NO_LAUNCH)
 # What a refusal says that is about the launch, not about the kernel.
-NAMED = ("is translated for", "in no translated launch", "refuses")
+NAMED = (" asserts ", "translated for", "in no translated launch", "refuses")
 
 
 @dataclass(frozen=True)

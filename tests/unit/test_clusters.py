@@ -171,7 +171,7 @@ def test_a_launch_of_another_cluster_is_refused(tmp_path: Path):
     spec = clustered(2, {"R": 64, "B": 64}, {})
     text = translate(tmp_path, SOFTMAX, spec, target="gfx1250").text
     spec.options["num_ctas"] = 4
-    with pytest.raises(Exception, match="translated for num_warps=4, num_ctas=2"):
+    with pytest.raises(Exception, match=r"asserts gl.num_warps\(\) == 4 and gl.num_ctas\(\) == 2"):
         compiled(tmp_path, text, spec, "gfx1250")
 
 

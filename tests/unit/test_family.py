@@ -92,7 +92,7 @@ def test_layouts_that_differ_are_chosen_where_they_are_defined(tmp_path):
     assert "[4] if gl.num_warps() == 4 else [8]" in text
     for spec in launches:
         assert compiled(tmp_path, text, spec).metrics is not None
-    assert "k is translated for num_warps=4 or num_warps=8" in refusal(tmp_path, text, copy("fp32", warps=2))
+    assert "k asserts gl.num_warps() == 4 or gl.num_warps() == 8" in refusal(tmp_path, text, copy("fp32", warps=2))
 
 
 def test_pointers_of_one_type_are_asserted_once(tmp_path):
@@ -103,7 +103,7 @@ def test_pointers_of_one_type_are_asserted_once(tmp_path):
         "tl.load(x_ptr + offs, mask=offs < n)", "tl.load(x_ptr + offs, mask=offs < n) + tl.load(y_ptr + offs)"
     )
     text = translate(tmp_path, source, copy("fp32", warps=8), copy("fp16")).text
-    assert "k is translated for" in refusal(tmp_path, text, copy("bf16"))
+    assert "k is not translated for this x_ptr and num_warps" in refusal(tmp_path, text, copy("bf16"))
 
 
 THROUGH_HELPERS = HEAD + dedent("""
@@ -129,7 +129,7 @@ def test_elements_of_one_bit_are_refused_where_the_compiler_would_die_of_them(tm
     kinds = {"x_ptr": "*fp32", "y_ptr": "*fp32", "flag_ptr": "*i32", "n": "i32"}
     kinds = {n: kind for n, kind in kinds.items() if n in source}
     text = translate(tmp_path, source, launch("k", kinds, {"BLOCK": 256})).text
-    assert "k is not translated for bool x_ptr, y_ptr" in refusal(
+    assert "k asserts x_ptr.dtype.element_ty != gl.int1 and y_ptr.dtype.element_ty != gl.int1" in refusal(
         tmp_path, text, launch("k", kinds | {name: "*i1"}, {"BLOCK": 256})
     )
     # What is read as a scalar may be of one bit.
@@ -150,14 +150,23 @@ def test_types_that_pointers_share_are_asserted_in_one_statement():
         return {Key("element", name): kind for name, kind in zip("xyz", (x, y, z))}
 
     needed = contracts.Needs(True, frozenset(), True)
-    (one,) = contracts.assertions("k", needed, [typed("fp16", "fp16", "fp16"), typed("bf16", "bf16", "bf16")])
-    assert one == (
-        "gl.static_assert((x.dtype.element_ty == gl.float16 or x.dtype.element_ty == gl.bfloat16)"
-        " and y.dtype.element_ty == x.dtype.element_ty and z.dtype.element_ty == x.dtype.element_ty,"
-        ' "k is translated for x, y, z fp16 or x, y, z bf16")'
+    one, same = contracts.assertions("k", needed, [typed("fp16", "fp16", "fp16"), typed("bf16", "bf16", "bf16")])
+    assert one == "gl.static_assert(x.dtype.element_ty == gl.float16 or x.dtype.element_ty == gl.bfloat16)"
+    assert (
+        same
+        == "gl.static_assert(y.dtype.element_ty == x.dtype.element_ty and z.dtype.element_ty == x.dtype.element_ty)"
     )
     apart = contracts.assertions("k", needed, [typed("fp16", "fp16", "fp32"), typed("bf16", "bf16", "fp16")])
-    assert len(apart) == 2 and apart[1].endswith('"k is translated for x, y of one type")')
+    assert len(apart) == 2 and apart[1] == "gl.static_assert(y.dtype.element_ty == x.dtype.element_ty)"
+
+
+def test_an_assertion_has_as_many_conditions_as_a_line():
+    """Triton shows the line on which a statement begins, and needs no message then."""
+    names = [f"pointer_{i}" for i in range(9)]
+    launched = {Key("element", name): "fp16" for name in names} | {Key("num_warps", "num_warps"): 4}
+    warps, *types = contracts.assertions("k", contracts.Needs(True, frozenset(), True), [launched])
+    assert warps == "gl.static_assert(gl.num_warps() == 4)"
+    assert all(len(line) <= 116 for line in types) and all(" ".join(types).count(f"{n}.dtype") == 1 for n in names)
 
 
 def test_texts_that_differ_in_parts_are_one_kernel(tmp_path):
@@ -166,7 +175,7 @@ def test_texts_that_differ_in_parts_are_one_kernel(tmp_path):
     assert kernels(text) == ["k"]
     for spec in launches:
         assert compiled(tmp_path, text, spec).metrics is not None
-    assert "k is translated for" in refusal(tmp_path, text, dot("fp16", 32))
+    assert "k asserts M == 64 and gl.num_warps() == 4 or" in refusal(tmp_path, text, dot("fp16", 32))
 
 
 def test_texts_with_little_in_common_are_behind_a_dispatcher():
@@ -223,7 +232,7 @@ def test_a_loop_that_has_no_trip_in_any_launch_is_refused_by_name(tmp_path):
 
 def test_number_of_warps_is_asserted_where_there_are_layouts(tmp_path):
     text = translate(tmp_path, COPY, copy("fp32")).text
-    assert "k is translated for num_warps=4" in refusal(tmp_path, text, copy("fp32", warps=8))
+    assert "k asserts gl.num_warps() == 4" in refusal(tmp_path, text, copy("fp32", warps=8))
 
 
 def test_blocked_layouts_leave_tile_size_open(tmp_path):
@@ -241,12 +250,15 @@ def test_types_that_nothing_relies_on_stay_open(tmp_path):
 def test_a_store_without_a_cast_pins_the_type_of_its_pointer(tmp_path):
     text = translate(tmp_path, COPY, copy("fp32")).text
     other = launch("k", {"x_ptr": "*fp32", "y_ptr": "*fp16", "n": "i32"}, {"BLOCK": 1024})
-    assert "k is translated for y_ptr fp32" in refusal(tmp_path, text, other)
+    assert "k asserts y_ptr.dtype.element_ty == gl.float32" in refusal(tmp_path, text, other)
 
 
 @pytest.mark.parametrize(
     "spec, message",
-    [(dot("fp16", 32), "k is translated for M=64"), (dot("bf16"), "k is translated for x_ptr fp16, y_ptr fp32")],
+    [
+        (dot("fp16", 32), "k asserts gl.num_warps() == 4 and M == 64"),
+        (dot("bf16"), "k asserts x_ptr.dtype.element_ty == gl.float16"),
+    ],
     ids=["tile", "type"],
 )
 def test_matrix_layouts_pin_tile_size_and_type(tmp_path, spec, message):
@@ -466,7 +478,7 @@ def test_configurations_of_a_pipelined_loop_are_one_kernel(target, tmp_path):
 
 def test_layouts_of_one_configuration_are_not_taken_for_another(tmp_path):
     text = translate(tmp_path, LOOP, *LOOPS).text
-    assert "k is translated for BM=128, BN=128, BK=32, num_warps=8" in refusal(tmp_path, text, loop(128, 128, 64, 4, 3))
+    assert "k is not translated for this BM, BN, BK and num_warps" in refusal(tmp_path, text, loop(128, 128, 64, 4, 3))
 
 
 def test_one_configuration_keeps_its_own_choice(tmp_path):
@@ -481,7 +493,7 @@ def test_configurations_that_differ_in_more_are_one_kernel_too(tmp_path):
     assert [name for name in kernels(text) if name != "transposed_in_lanes"] == ["k"]
     for spec in launches:
         assert compiled(tmp_path, text, spec).metrics is not None
-    assert "k is translated for" in refusal(tmp_path, text, loop(128, 128, 64, 4, 3))
+    assert "is not translated for this" in refusal(tmp_path, text, loop(128, 128, 64, 4, 3))
 
 
 CALLS = HEAD + TWICE_AND_THRICE + dedent("""
@@ -507,7 +519,7 @@ def test_a_function_that_no_launch_gives_is_refused_by_name(tmp_path):
     assert "ACT=twice, BLOCK=256" in text
     assert compiled(tmp_path, text, calling("twice")).metrics is not None
     for other in ("thrice", ""):
-        assert "k is translated for ACT=twice" in refusal(tmp_path, text, calling(other))
+        assert "ACT is not None and (ACT.__name__ == 'twice')" in refusal(tmp_path, text, calling(other))
     without = translate(tmp_path, CALLS, calling("")).text
     assert "`ACT is not None` was in no translated launch" in refusal(tmp_path, without, calling("twice"))
 
@@ -530,7 +542,9 @@ TYPED = HEAD + dedent("""
     """)
 
 
-@pytest.mark.parametrize("kind, shape, words", [("fp32", [32, 32], "KIND=fp16"), ("fp16", [64, 64], "SHAPE=(32, 32)")])
+@pytest.mark.parametrize(
+    "kind, shape, words", [("fp32", [32, 32], "KIND == gl.float16"), ("fp16", [64, 64], "SHAPE == (32, 32)")]
+)
 def test_a_type_or_a_tuple_that_no_launch_gives_is_refused_by_name(tmp_path, kind, shape, words):
     def typed(kind: str, shape: list[int]):
         given = {"KIND": {"$dtype": kind}, "SHAPE": {"$tuple": shape}}
@@ -571,7 +585,9 @@ def test_each_function_of_a_tuple_is_called(tmp_path, called):
     text = validated(tmp_path, SEVERAL.replace("CALLED", called), several("twice", "thrice"))
     assert "twice(x)" in text and "thrice(x)" in text
     for other in (("thrice", "twice"), ("twice",)):
-        assert "k is translated for ACTS=('twice', 'thrice')" in refusal(tmp_path, text, several(*other))
+        assert "k asserts len(ACTS) == 2 and ACTS[0] is not None and (ACTS[0].__name__ == 'twice')" in refusal(
+            tmp_path, text, several(*other)
+        )
 
 
 def test_iterations_that_call_the_same_stay_a_loop(tmp_path):

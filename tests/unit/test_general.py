@@ -154,7 +154,7 @@ def test_without_a_formula_the_launches_are_those_given(tmp_path, monkeypatch):
 
 
 def test_without_the_option_nothing_changes(tmp_path):
-    assert "num_warps=4" in translate(tmp_path, SCALE, scale()).text
+    assert "gl.num_warps() == 4" in translate(tmp_path, SCALE, scale()).text
 
 
 @pytest.mark.slow

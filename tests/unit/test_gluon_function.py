@@ -8,7 +8,7 @@ from gluonize.diagnostics import InternalError
 from gluonize.gluon.code import code_of, ended, text_of
 from gluonize.gluon.function import parsed, statements
 from gluonize.gluon.layout_names import LayoutNames, Variant
-from gluonize.gluon.long_lines import with_long_lines_wrapped
+from gluonize.gluon.long_lines import bases_in_lines, with_long_lines_wrapped
 from gluonize.gluon.references import References, named, references
 from gluonize.gluon.walk import dotted, names, same, stores, walk
 from gluonize.trace.model.layouts import Blocked, Slice
@@ -134,3 +134,21 @@ def test_layouts_have_no_names_until_the_function_is_whole():
     assert named(moved, LayoutNames().named(references(moved.node), set())[0]).text == (
         "def k():\n    x = f(gl.SliceLayout(1, layout))\n    x_layout = g(x, layout)\n"
     )
+
+
+@pytest.mark.parametrize(
+    "numbers, written",
+    [
+        ("1, " * 10, "[1] * 10"),
+        ("16, " + "1, " * 7 + "2, 2", "[16] + [1] * 7 + [2, 2]"),
+        ("1, 1, 2, 2, " + "1, " * 6, "[1, 1, 2, 2] + [1] * 6"),
+        ("4, 4, 4", None),  # too short a run
+        ("[0, 0, 0, 0, 1], [0, 0, 0, 0, 2]", None),  # bases
+    ],
+)
+def test_runs_of_one_number_are_products_where_a_layout_is_too_long(numbers, written):
+    given = f"[{numbers.removesuffix(', ')}]"
+    long = f"layout: gl.constexpr = gl.BlockedLayout({given}, {', '.join(['[64, 32, 16, 8]'] * 8)})"
+    assert bases_in_lines(long) == (long.replace(given, written) if written else long)
+    short = f"layout: gl.constexpr = gl.BlockedLayout({given})"
+    assert bases_in_lines(short) == short

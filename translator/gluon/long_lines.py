@@ -3,20 +3,44 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Sequence
 
 import libcst as cst
 
-from gluonize.gluon.function import LINE_LENGTH, GluonFunction, code, formatted, statements
+from gluonize.gluon.function import LINE_LENGTH, GluonFunction, code, expression, formatted, statements
 from gluonize.gluon.origins import copied
 from gluonize.gluon.walk import mapped
 
+_RUN = 4  # equal numbers that are written as a product
 _FILLED = 104  # columns of a list of bases, behind the indentation of an argument in a branch
 
 
 def bases_in_lines(definition: str) -> str:
-    """A definition whose long lists of bases are sums of lists that fill a line: black has each of these in one, not each basis."""
-    return code(mapped(statements(definition)[0], _sum)).strip() if len(definition) > LINE_LENGTH else definition
+    """A definition of a layout, in fewer lines where it is too long for one: runs of one number are products, `[1] * 10`, and long lists of
+    bases are sums of lists that fill a line: black has each of these in one, not each basis."""
+    if len(definition) <= LINE_LENGTH:
+        return definition
+    return code(mapped(mapped(statements(definition)[0], _runs), _sum)).strip()
+
+
+def _runs(node: cst.CSTNode) -> cst.CSTNode | None:
+    """`[4] + [1] * 9` for a list of numbers with a run that is shorter so; a basis stays as it is."""
+    if not isinstance(node, cst.List):
+        return None
+    if not all(isinstance(e.value, cst.Integer) for e in node.elements):
+        return node
+    numbers = [e.value.value for e in node.elements]
+    parts: list[str] = []
+    for number, run in itertools.groupby(numbers):
+        count = len([*run])
+        if count >= _RUN:
+            parts.append(f"[{number}] * {count}")
+        elif parts and "*" not in parts[-1]:
+            parts[-1] = f"{parts[-1][:-1]}, {', '.join([number] * count)}]"
+        else:
+            parts.append(f"[{', '.join([number] * count)}]")
+    return expression(" + ".join(parts)) if any("*" in part for part in parts) else node
 
 
 def _sum(node: cst.CSTNode) -> cst.CSTNode | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
 import re
 from collections.abc import Mapping
@@ -38,7 +39,7 @@ def compiler_diagnostic(
         file, line, column = found.group(1), int(found.group(2)), int(found.group(3))
         if fn.fn.__code__.co_filename.endswith(file):
             file = fn.fn.__code__.co_filename
-    reason = next((text for cause in reversed(chain) if (text := _message(cause))), type(error).__name__)
+    reason = next((text for cause in reversed(chain) if (text := _message(cause, fn.__name__))), type(error).__name__)
     # A failed pass raises only that it failed; what it found wrong is in what it printed.
     reasons = printed if printed and _EMPTY_REASON.search(reason) else [reason, *printed]
     why = "\n       ".join(dict.fromkeys(reasons))
@@ -58,8 +59,12 @@ def _causes(error: BaseException):
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
-def _message(error: BaseException) -> str:
+def _message(error: BaseException, kernel: str) -> str:
+    from gluonize.triton_api.front_end import CompileTimeAssertionFailure
+
     text = getattr(error, "error_message", None)
+    if not text and isinstance(error, CompileTimeAssertionFailure):
+        text = f"{kernel} asserts {ast.unparse(error.node.args[0])}"
     if text is None and not hasattr(error, "node"):
         text = f"{type(error).__name__}: {error}" if str(error) else ""
     lines = [line.strip() for line in str(text or "").splitlines() if line.strip()]

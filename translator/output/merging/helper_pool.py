@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gluonize.gluon.function import GluonFunction
+from gluonize.gluon.function import GluonFunction, code, statements
 from gluonize.numbered import numbered
 from gluonize.output.merging.helper import Helper, place_of
 from gluonize.output.merging.layout_arguments import with_layout_arguments
@@ -49,6 +50,8 @@ class HelperPool:
 
     def _place(self, helper: EmittedFunction, names: dict[str, str]) -> Helper:
         function = helper.function.renaming(names)
+        if (helper.fn.__module__ or "").partition(".")[0] == "triton":
+            function = _summed_up(function)
         for known in self.helpers:
             if place_of(known.fn) == place_of(helper.fn):
                 joined = merge.merge(known.function, function.called(known.name))
@@ -59,3 +62,14 @@ class HelperPool:
         self.taken.add(name)
         self.helpers.append(Helper(function.called(name), helper.fn, helper.noinline))
         return self.helpers[-1]
+
+
+def _summed_up(function: GluonFunction) -> GluonFunction:
+    """A copy of a function of Triton's, whose docstring has the first paragraph: Triton's pages have the rest."""
+    if not function.docstring:
+        return function
+    first, more, _ = ast.literal_eval(code(function.docstring[0]).strip()).strip().partition("\n\n")
+    if not more:
+        return function
+    block = [*statements(f'"""{first}"""\n'), *function.statements[1:]]
+    return function.with_node(function.node.with_changes(body=function.block.with_changes(body=block)))

@@ -252,7 +252,7 @@ class Member:
         ranges, every = self.versions[0].holds_for, self.configurations
         elsewhere = [key for key in common_keys(every) if key.name in {size.name for size in ranges}]
         asserted = contracts.assertions(kernel, self.needs, every, elsewhere)
-        return asserted + contracts.bits_refused(kernel, [self.needs], every)
+        return asserted + contracts.bits_refused([self.needs], every)
 
 
 def with_assertions(function: GluonFunction, assertions: Sequence[str]) -> GluonFunction:
@@ -312,12 +312,11 @@ def _told(name: str, members: list[Member], keys: tuple[Key, ...]) -> list[str]:
     needed = contracts.needs(members[0].versions[0].loaded.fn, functions, read, every)
     # Layouts fit the tile and the number of warps that they were made for, not those of another launch.
     keys = tuple(key for key in common_keys(every) if key in keys or _decides_layouts(key, needed, every))
-    asserted = contracts.assertions(name, needed, every, keys) + contracts.bits_refused(name, [needed], every)
+    asserted = contracts.assertions(name, needed, every, keys) + contracts.bits_refused([needed], every)
     rows = list(dict.fromkeys(row for member in members for row in member.rows(keys)))
     if len(keys) == 1 and sorted(map(repr, (row[0] for row in rows))) == ["False", "True"]:
         return asserted
-    message = contracts.quoted(contracts.translated_for(name, keys, rows))
-    return [*asserted, f"gl.static_assert({any_of(keys, rows)}, {message})"]
+    return asserted + contracts.one_of(name, keys, rows)
 
 
 def _decides_layouts(key: Key, needed: contracts.Needs, every: list[Configuration]) -> bool:
@@ -344,7 +343,7 @@ def _dispatcher(
     public, own = _public(members)
     tiles = members[0].versions[0].emitted.tiles
     asserted = contracts.assertions(name, needed[0], every, [key for key in common_keys(every) if key not in shared])
-    asserted += contracts.bits_refused(name, needed, every)
+    asserted += contracts.bits_refused(needed, every)
     lines = formatted("\n".join(asserted), public.indent).splitlines() if asserted else []
     # All of the contract is here: autotuning passes over a configuration only if the kernel itself refuses it.
     tested = [

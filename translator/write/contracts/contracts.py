@@ -21,7 +21,7 @@ from gluonize.decide.layouts.size_range import Bound, SizeRange, in_words
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.loops.loop_range import loop_bounds, trips_of
 from gluonize.gluon.code import code_of
-from gluonize.gluon.function import GluonFunction, layout_made, parsed
+from gluonize.gluon.function import LINE_LENGTH, GluonFunction, layout_made, parsed
 from gluonize.gluon.names import spelled_apart
 from gluonize.gluon.nodes import Code
 from gluonize.gluon.walk import called, children, dotted, names, walk
@@ -45,6 +45,8 @@ _IDLE = "has no trip in any translated launch"
 _MATRIX = frozenset(op.name for op in gluon.OPS if op.fits == "type")
 _SHAPED = _MATRIX | {op.name for op in gluon.OPS if op.fits == "shape"}
 _QUOTED = 100  # columns of a string literal
+_ASSERTED = LINE_LENGTH - 4  # columns of a statement at the top of a kernel
+_ELEMENTS = ("element", "dtype")  # kinds of keys whose values are element types
 _OPTIONS = ("num_warps", "num_stages")  # sizes that are no tile sizes
 # Calls that take a shape, which may be written out as numbers.
 _TAKE_SHAPES = frozenset(f"gl.{op.name}" for op in gluon.OPS if op.takes_shape)
@@ -360,30 +362,50 @@ def _size(name: str) -> str:
 def assertions(
     kernel: str, needed: Needs, configurations: Sequence[Configuration], elsewhere: Sequence[Key] = ()
 ) -> list[str]:
-    """Statements that refuse every configuration but the given ones, naming what they assume.
+    """Statements that refuse every configuration but the given ones.
 
     elsewhere: the keys that are checked in another place.
     """
     keys = [key for key in common_keys(configurations) if needed.wants(key) and key not in elsewhere]
     rows = list(dict.fromkeys(tuple(c[key] for key in keys) for c in configurations))
     fixed = [i for i in range(len(keys)) if len({repr(row[i]) for row in rows}) == 1]
-    out = []
-    for kinds in (("num_warps", "num_ctas"), ("constexpr",), ("element", "dtype")):
-        chosen = [i for i in fixed if keys[i].kind in kinds]
-        if chosen:
-            out.append(_assertion(kernel, [keys[i] for i in chosen], [tuple(rows[0][i] for i in chosen)]))
+    of_type = [i for i in fixed if keys[i].kind in _ELEMENTS]
+    values = sorted((i for i in fixed if i not in of_type), key=lambda i: keys[i].kind == "constexpr")
+    out = stated([keys[i].condition(rows[0][i]) for i in values])
+    out += stated([keys[i].condition(rows[0][i]) for i in of_type])
     varying = [key for i, key in enumerate(keys) if i not in fixed]
     alike, varying = pointers_alike(varying, elsewhere, configurations)
     rows = list(dict.fromkeys(tuple(c[key] for key in varying) for c in configurations))
-    if len(varying) == 1 and [names[0] for names in alike] == [varying[0].name]:
-        return [*out, _one_of_types(kernel, varying[0], alike[0], [value for (value,) in rows])]
     if varying:
-        out.append(_assertion(kernel, varying, rows))
-    return out + [_same_type(kernel, names) for names in alike]
+        out += one_of(kernel, varying, rows)
+    return out + stated([test for names in alike for test in _same_type(names)])
 
 
-def bits_refused(kernel: str, needed: Iterable[Needs], configurations: Sequence[Configuration]) -> list[str]:
-    """The statement that refuses elements of one bit behind pointers whose types no other assertion speaks of, and no launch has so: the
+def one_of(kernel: str, keys: Sequence[Key], rows: Sequence[tuple]) -> list[str]:
+    """The statement that refuses all but some rows of values. Triton's message shows the line on which it begins, so one of several lines
+    says what it is about."""
+    line = f"gl.static_assert({any_of(keys, rows)})"
+    if len(line) <= _ASSERTED:
+        return [line]
+    named = list(dict.fromkeys(key.name for key in keys))
+    said = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else named[0]
+    return [f"{line[:-1]}, {quoted(f'{kernel} is not translated for this {said}')})"]
+
+
+def stated(tests: Iterable[str]) -> list[str]:
+    """Statements that conditions hold, of which each takes as many as one line has room for: Triton's message shows that line."""
+    lines: list[str] = []
+    for test in tests:
+        longer = f"{lines[-1][:-1]} and {test})" if lines else ""
+        if lines and len(longer) <= _ASSERTED:
+            lines[-1] = longer
+        else:
+            lines.append(f"gl.static_assert({test})")
+    return lines
+
+
+def bits_refused(needed: Iterable[Needs], configurations: Sequence[Configuration]) -> list[str]:
+    """Statements that refuse elements of one bit behind pointers whose types no other assertion speaks of, and no launch has so: the
     compiler aborts where an operation has no such elements."""
     needed = list(needed)
     keys = dict.fromkeys(key for c in configurations for key in c if key.kind == "element")
@@ -394,19 +416,9 @@ def bits_refused(kernel: str, needed: Iterable[Needs], configurations: Sequence[
         and not any(n.wants(key) for n in needed)
         and not any(c.get(key) in _BITS for c in configurations)
     ]
-    if not open_:
-        return []
-    given = [all(key in c for c in configurations) for key in open_]
-    tests = [
-        (
-            f"{key.expression} != gl.int1"
-            if always
-            else f"({spelled_apart(key.name)} is None or {key.expression} != gl.int1)"
-        )
-        for key, always in zip(open_, given)
-    ]
-    message = f"{kernel} is not translated for bool {', '.join(key.name for key in open_)}"
-    return [f"gl.static_assert({' and '.join(tests)}, {quoted(message)})"]
+    always = [all(key in c for c in configurations) for key in open_]
+    tests = [(f"{key.expression} != gl.int1", spelled_apart(key.name), given) for key, given in zip(open_, always)]
+    return stated(test if given else f"({name} is None or {test})" for test, name, given in tests)
 
 
 def pointers_alike(
@@ -425,27 +437,10 @@ def pointers_alike(
     return [[key.name for key in group] for group in groups.values()], [key for key in keys if key not in implied]
 
 
-def _same_type(kernel: str, pointers: Sequence[str]) -> str:
-    message = f"{kernel} is translated for {', '.join(pointers)} of one type"
-    return f"gl.static_assert({_alike(pointers)}, {quoted(message)})"
-
-
-def _one_of_types(kernel: str, first: Key, pointers: Sequence[str], types: Sequence[str]) -> str:
-    """The statement for pointers that all have one of several types, of which `first` is the first."""
-    keys = [replace(first, name=name) for name in pointers]
-    message = translated_for(kernel, keys, [(each,) * len(keys) for each in types])
-    condition = f"({any_of([first], [(each,) for each in types])}) and {_alike(pointers)}"
-    return f"gl.static_assert({condition}, {quoted(message)})"
-
-
-def _alike(pointers: Sequence[str]) -> str:
-    """The condition that pointers have the type of the first one."""
-    first, *others = map(spelled_apart, pointers)
-    return " and ".join(f"{name}.dtype.element_ty == {first}.dtype.element_ty" for name in others)
-
-
-def _assertion(kernel: str, keys: Sequence[Key], rows: Sequence[tuple]) -> str:
-    return f"gl.static_assert({any_of(keys, rows)}, {quoted(translated_for(kernel, keys, rows))})"
+def _same_type(pointers: Sequence[str]) -> list[str]:
+    """The conditions that pointers have the type of the first one."""
+    first, *others = (f"{spelled_apart(name)}.dtype.element_ty" for name in pointers)
+    return [f"{other} == {first}" for other in others]
 
 
 def translated_for(kernel: str, keys: Sequence[Key], rows: Sequence[tuple]) -> str:
