@@ -72,7 +72,8 @@ def test_the_oldest_entries_go_first(tmp_path):
     for age in range(5):
         (ours / str(age)).mkdir(parents=True)
         os.utime(ours / str(age), (1000 - age, 1000 - age))
-    assert prune_cache_folder(ours, keep=3) == 2
+    told = []
+    assert prune_cache_folder(ours, keep=3, told=lambda: told.append(1)) == 2 == len(told)
     assert sorted(os.listdir(ours)) == ["0", "1", "2"]
 
 

@@ -108,6 +108,7 @@ def test_not_found_beyond_the_repository_nor_without_the_table(project, monkeypa
         ('[tool.gluonize]\ntargets = ["gfx942"]\n', (1, "no sources are named")),
         ('[tool.gluonize]\nsources = 3\ntargets = ["gfx942"]\n', (2, "sources: expected a text or a list")),
         ('[tool.gluonize]\nsources = ["a"]\ntargets = ["gfx942"]\ntarget = 1\n', (4, "unknown field target")),
+        ('[tool.gluonize]\ntargets = ["gfx942"]\n\n[[tool.gluonize.kernel]]\na = 1\n', (4, "unknown field kernel")),
         (
             '[tool.gluonize]\nsources = ["a"]\ntargets = ["gfx942", "gfx950"]\n\noutput = "x.py"\n',
             (5, "output 'x.py' is one file for 2 targets"),

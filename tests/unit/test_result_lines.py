@@ -84,6 +84,18 @@ def test_a_kernel_that_is_refused_or_wrong_is_marked():
     assert lines[3] == "! k  stays Triton"
 
 
+def test_what_is_proved_and_could_not_run_is_no_failure():
+    one = launch("k", 1, validation="not_runnable", reason="its tensors are too large", proof={"status": "proved"})
+    lines = printed(FileReport(FILE, "translated", (one,)))
+    assert lines[1].split("  ")[:2] == ["! k", "proved, not run"] and lines[2].endswith("its tensors are too large")
+
+
+def test_a_reason_without_a_launch_is_said_whole():
+    none = Diagnostic("spec-not-found", "none", line=9, why="a kernel sees only " + "many words " * 12 + "the end")
+    lines = printed(FileReport(FILE, "refused", (launch("k", 1, "passed-over", "skipped", diagnostics=(none,)),)))
+    assert lines[3].startswith("    k  line 9: a kernel sees only") and lines[4].endswith("the end")
+
+
 def test_of_many_files_what_is_served_is_counted():
     lines = [line for _, line in launch_lines([three_kernels()], True)]
     assert lines[0] == "12 launches in host code served; -v names them" and len(lines) == 2

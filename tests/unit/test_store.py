@@ -88,7 +88,8 @@ def test_what_was_not_used_for_longest_is_evicted(tmp_path):
     shelf.get("k0")
     shelf.put("k5", bytes(168))
     assert sorted(entry.name for entry in store.entries()) == ["k0", "k3", "k4", "k5"]
-    assert shelf.prune(0) == 4
+    told = []
+    assert shelf.prune(0, lambda: told.append(1)) == 4 == len(told)
 
 
 def test_a_process_that_writes_much_evicts_by_itself(tmp_path):

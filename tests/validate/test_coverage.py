@@ -122,6 +122,8 @@ def test_the_header_says_how_far_and_is_no_part_of_the_text(run):
     assert (
         verdict_lines(failed) == ["# Not validated: no such op."] and level_of(with_verdict(ORIGIN, failed)) == "none"
     )
+    placed = {"status": "not_runnable", "reason": "at fault: /home/me/ops/a.py:21:9: it leaves x"}
+    assert verdict_lines([placed]) == ["# Not validated: at fault: a.py: it leaves x."]  # the same on each machine
     assert with_verdict(ORIGIN, [{"status": "skipped"}]) == ORIGIN and level_of(ORIGIN) == "none"
 
 

@@ -86,6 +86,14 @@ def test_matrices_have_room_for_a_size_that_counts_their_rows():
     assert values["stride_t"] >= values["T"] > ROOM and values["stride_h"] >= values["T"] * values["stride_t"]
 
 
+def test_where_no_storage_lasts_tokens_may_be_many_and_heads_few():
+    """`o + token * stride_t + head * stride_h`: rows of tokens times heads, of which no storage has as many as of both."""
+    signature = {"o": "*fp16", "stride_t": "i32", "stride_h": "i32", "T": "i32"}
+    used = UsedStrides({name: frozenset("o") for name in ("stride_t", "stride_h")}, frozenset("o"))
+    *_, last = guesses(LaunchSpec("one", "kernel", signature=signature), "", used)
+    assert last.values["o"]["tensor"]["storage"] > 2 * last.values["T"] * last.values["stride_t"]
+
+
 def test_descriptors_of_images_are_not_guessed():
     spec = LaunchSpec("one", "kernel", signature={"x": "tensordesc_im2col<fp16[64, 64],input_rank=4>"})
     assert not list(guesses(spec, ""))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 
 from gluonize.store.entries import Store, seal, unseal
 
@@ -70,10 +71,10 @@ class Shelf:
         if due:
             self.prune()
 
-    def prune(self, limit: int | None = None) -> int:
+    def prune(self, limit: int | None = None, told: Callable[[], None] = lambda: None) -> int:
         """Evict the entries that were not used for longest when all are above the limit, or above `limit` bytes.
 
-        Returns how many went.
+        told: is called for each that went. Returns how many did.
         """
         gone = 0
         try:
@@ -88,6 +89,7 @@ class Shelf:
                 self.store.delete(entry.name)
                 total -= entry.size
                 gone += 1
+                told()
         except OSError as error:
             self._tell("pruned", error)
         return gone

@@ -58,11 +58,14 @@ def _made_up(spec: LaunchSpec, source: str, used: UsedStrides) -> Iterator[Launc
         scalars[name] = _size(spec, name, number, len(sizes))
     scalars |= _divided(spec, source, {name: scalars[name] for name in sizes})
     room = max([ROOM, *(-(-scalars[name] // 16) * 16 for name in sizes)])
-    scalars |= _strides(spec, [n for n in kinds if n in strides and kinds[n][0] in "iu"], used, room)
+    names = [n for n in kinds if n in strides and kinds[n][0] in "iu"]
     axes = [axis for axis, letter in enumerate("xyz") if f"tt.get_program_id {letter}" in source]
     grid = spec.grid or tuple(GRID[axis] if axis in axes else 1 for axis in range(max(axes, default=0) + 1))
-    for storage in STORAGE:
-        values = dict(scalars)
+    # A size may be that of rows as well as of columns. Where no storage lasts for as many rows in each matrix, the long dimension is the
+    # outer one, as that of tokens before a few heads.
+    many = max(ROOM, min(room, STORAGE[-1] // (room * FEW)))
+    for storage, rows in (*((storage, many) for storage in STORAGE), (STORAGE[1], FEW)):
+        values = scalars | _strides(spec, names, used, room, rows)
         for number, name in enumerate(name for name, kind in kinds.items() if kind[0] == "*"):
             # Extents that are sizes of the launch say which of its scalars may be varied.
             last = values[sizes[number % len(sizes)]] if sizes else 1
@@ -141,13 +144,12 @@ def _size(spec: LaunchSpec, name: str, number: int, count: int) -> int:
     return value if "D" in str(spec.attrs.get(name, "")) else value - 3
 
 
-def _strides(spec: LaunchSpec, names: list[str], used: UsedStrides, room: int) -> dict[str, int]:
+def _strides(spec: LaunchSpec, names: list[str], used: UsedStrides, room: int, rows: int) -> dict[str, int]:
     """Strides of each tensor, outermost first, as signatures list them: of those that are added to one pointer, else of those whose names
-    differ in their last letters. room: elements of a row, which the longest has space in, and rows of a matrix, where storage lasts for these.
+    differ in their last letters. room: elements of a row, which the longest has space in; rows: of a matrix.
     """
     every = [name for name in spec.signature if _STRIDE.search(name)]
     out: dict[str, int] = {}
-    rows = max(ROOM, min(room, STORAGE[-1] // (room * FEW)))  # a size may be that of rows as well as of columns
     for name in names:
         if name in used.tensors:
             group = [other for other in spec.signature if other in used.others(name)]

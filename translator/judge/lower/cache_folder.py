@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 MANAGER = "gluonize.judge.lower.children.triton_cache:CheckedCacheManager"
@@ -39,8 +40,9 @@ def use_cache_folder() -> Path:
     return folder
 
 
-def prune_cache_folder(folder: Path, keep: int = MAX_ENTRIES) -> int:
-    """Delete the oldest entries of our own folder beyond `keep`; returns how many went. The user's own is left alone."""
+def prune_cache_folder(folder: Path, keep: int = MAX_ENTRIES, told: Callable[[], None] = lambda: None) -> int:
+    """Delete the oldest entries of our own folder beyond `keep`, and call `told` for each; returns how many went. The user's own is left
+    alone."""
     if not _is_ours(folder):
         return 0
     try:
@@ -50,6 +52,7 @@ def prune_cache_folder(folder: Path, keep: int = MAX_ENTRIES) -> int:
     old = sorted(entries)[: max(0, len(entries) - keep)]
     for _, path in old:
         shutil.rmtree(path, ignore_errors=True)
+        told()
     return len(old)
 
 

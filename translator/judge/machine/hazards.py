@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
+from gluonize.diagnostics import shown
 from gluonize.trace.model.locations import Place
 
 # Short stable identifiers of all that can be found; docs/explanation/reference-machine.md says what each means.
@@ -43,7 +44,7 @@ class Finding:
         assert self.kind in KINDS, f"bug in gluonize: {self.kind} is not in KINDS"
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}:{self.column}: " if self.line else ""
+        place = f"{shown(self.file)}:{self.line}:{self.column}: " if self.line else ""
         where = f" in program {self.program}" if self.program else ""
         return f"{place}{self.op}: {self.message}{where} [{self.kind}]"
 

@@ -103,10 +103,12 @@ def _with_made_up_values(source: Module, translated: Module, spec: LaunchSpec, o
     """The result for the first made-up launch that the source can run. Raises: NotRunnable where there is none."""
     reason = "some of its arguments are neither pointers nor numbers"
     left: bool | None = None  # whether the source left the tensors of the launch before, which larger ones may help
-    before: dict[str, Any] = {}
+    before: list[dict[str, Any]] = []
     for guess in guesses(spec, source.text, strides_by_use(source)):
         numbers = {name: value for name, value in guess.values.items() if not isinstance(value, dict)}
-        if left is False and numbers == before:
+        tensors = {name: value for name, value in guess.values.items() if isinstance(value, dict)}
+        known, before = numbers in before or tensors in before, [*before, numbers, tensors]
+        if left is False and known:  # other tensors alone, or other places in the same
             continue
         indices = frozenset(_integers(guess) - _integers(spec))
         validation = _Validation(Pair(source, translated, guess, *of_pair), *rest, indices)
@@ -118,8 +120,9 @@ def _with_made_up_values(source: Module, translated: Module, spec: LaunchSpec, o
             what = "some values" if len(made_up) < len(guess.values) else "no values"
             note = f"the launch has {what}: {'other ' if len(made_up) < len(guess.values) else ''}sizes and tensors were made up"
             return replace(result, notes=(note, *result.notes), made_up=numbers)
-        reason, left, before = result.reason, validation.left_tensors, numbers
-    raise NotRunnable("launch", f"the launch spec has no values, and made-up ones are of no use: {reason}")
+        reason, left = result.reason, validation.left_tensors
+    why = f"the launch has no values, and made-up ones are of no use: {reason}"
+    raise NotRunnable("launch", f"{why}; gluonize capture records a launch with its values")
 
 
 def _integers(spec: LaunchSpec) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.judge.lower.cache_folder import MAX_ENTRIES, prune_cache_folder, use_cache_folder
 from gluonize.product.cli import exit_status
-from gluonize.product.cli.console import Verbosity, rich_console
+from gluonize.product.cli.console import Verbosity, progress, rich_console
 from gluonize.product.project.cache.results import ContentCache
 from gluonize.store.address import parse_bytes, shown_bytes
 from gluonize.store.chosen_store import COMPILED, is_shared
@@ -22,14 +22,19 @@ def run_cache(action: str, limit: str | None, verbosity: Verbosity) -> int:
         for line in shown(shelf):
             console.print(line, markup=False)
         return exit_status.DONE
-    before = _listed(shelf)
-    shelf.prune(0 if action == "clear" else _bytes(limit, shelf))
+    most, kernels = (0, 0) if action == "clear" else (_bytes(limit, shelf), MAX_ENTRIES)
+    before, compiled = _listed(shelf), 0
+    # Removing ten thousand files from a busy disk takes minutes.
+    with progress("removing results", len(before) if action == "clear" else 1, verbosity) as advance:
+        shelf.prune(most, advance)
     if not is_shared():
-        prune_cache_folder(use_cache_folder(), 0 if action == "clear" else MAX_ENTRIES)
+        with progress("removing compiled kernels", 1, verbosity) as advance:
+            compiled = prune_cache_folder(use_cache_folder(), kernels, advance)
     after = _listed(shelf)
     gone = sum(entry.size for entry in before) - sum(entry.size for entry in after)
     if not verbosity.quiet:
-        console.print(f"{len(before) - len(after)} entries removed, {shown_bytes(max(0, gone))}", markup=False)
+        beside = f"; {compiled} compiled kernels of this machine too" if compiled else ""
+        console.print(f"{len(before) - len(after)} entries removed, {shown_bytes(max(0, gone))}{beside}", markup=False)
     return exit_status.DONE
 
 

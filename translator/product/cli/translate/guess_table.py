@@ -13,6 +13,7 @@ from gluonize.read.spec.launch import VERSION, LaunchSpec
 from gluonize.request import LaunchOutcome
 
 _WHY = 60
+_SAID = 100  # characters in one line of a reason that is said whole
 _NAMES = 60  # characters of names in one line
 _PASTED = 96  # characters of a line that is there to be pasted
 
@@ -68,7 +69,9 @@ def missing_lines(outcomes: Iterable[LaunchOutcome]) -> Iterator[str]:
     yield "no launch was found for"
     width = max(len(name) for name, _ in rows)
     for name, found in rows:
-        yield f"  {name.ljust(width)}  line {found.line}: {_short(found.why)}"
+        said = textwrap.wrap(f"line {found.line}: {found.why}", _SAID, break_long_words=False, break_on_hyphens=False)
+        yield f"  {name.ljust(width)}  {said[0]}"
+        yield from (f"  {' ' * width}  {more}" for more in said[1:])
     for help in dict.fromkeys(found.help for _, found in rows if found.help):
         yield f"  {', '.join(name for name, found in rows if found.help == help)}: {help}"
 

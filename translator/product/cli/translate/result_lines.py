@@ -61,9 +61,9 @@ def verdict_of(launches: Sequence[CheckedLaunch]) -> tuple[str, str]:
         return WRONG, "wrong"
     if kinds == {"skipped"}:
         return GOOD, "translated"
-    if kinds != {"validated"}:
-        return OPEN, "not validated"
     coverage, proved = united_coverage(found), proof_word(found)
+    if kinds != {"validated"}:
+        return OPEN, f"{proved}, not run" if proved and kinds <= {"validated", "not_runnable"} else "not validated"
     word = "validated in part" if coverage is not None and coverage.gaps() else "validated"
     if any(x.get("proof", {}).get("status") == "refuted" for x in found):
         return OPEN, f"{word}, but refuted"

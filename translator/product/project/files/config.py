@@ -149,6 +149,8 @@ class _Reader:
         for number, line in enumerate(self.lines, 1):
             stripped = line.strip()
             if stripped.startswith("["):
+                if index is None and key and stripped.strip("[] ") == f"{self.prefix}.{key}".lstrip("."):
+                    return number  # a table of its own
                 if entry.match(stripped):
                     seen += 1
                     inside = seen == index
