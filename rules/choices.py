@@ -258,7 +258,7 @@ CHOICES = (
         "maxima",
         "what a maximum or minimum of scaled products is taken of",
         {"scaled": "of what is scaled, as the source has it", "unscaled": "of the products: it is scaled then, by what is positive"},
-        (Default("scaled", "a launch whose scale is not positive is served too"),),
+        (Default("unscaled", "what is left of the scaling is part of the subtraction behind it, one instruction for each element"),),
         word="unscaled-maxima",
         reshapes=False,
     ),

@@ -101,8 +101,8 @@ def product_launch(without: str = "") -> LaunchSpec:
 
 def asked(text: str) -> set[str]:
     """What the header of a translation says has to be a multiple, or to start at one."""
-    lines = re.findall(r"assumes (.*) (?:divisible by 16|at multiples of 16 bytes)", text)
-    return {name for line in lines for name in line.split(", ")}
+    lines = re.findall(r"assumes (.*) divisible by 16", text)
+    return {name for line in lines for name in re.split(", | and ", line.replace("addresses of ", ""))}
 
 
 @pytest.mark.one_of(4)

@@ -1,4 +1,4 @@
-"""Maxima of products that are scaled behind them, `--choose maxima=unscaled`: where, under which condition, and that results are the same."""
+"""Maxima of products that are scaled behind them: where, under which condition, and that results are the same."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ from launch_checks_of import check_of
 from translation_of import launch, tensor, translate, validated
 
 from gluonize.decide.choices.chosen import Choices, choices_of
+from gluonize.judge.machine.stages import source_stage, translated_stage
+from gluonize.judge.prove.both_sides import PROVED
 from gluonize.judge.verdict import validate_launch
+from gluonize.judge.verdict.proof import proved
 from gluonize.read.spec.launch import LaunchSpec
 
 HEAD = """
 import triton
 import triton.language as tl
+
+LOG2E = tl.constexpr(1.44269504)
 
 
 @triton.jit
@@ -39,8 +44,12 @@ END = """
 """
 SIGNATURE = {"q_ptr": "*fp16", "k_ptr": "*fp16", "z_ptr": "*fp32", "scale": "fp32", "n": "i32"}
 B, TILES = 32, 3
-UNSCALED = choices_of(maxima="unscaled")
-ALTERNATING = UNSCALED.replacing(warp_groups="alternating", slot_form="told-apart", depth="2")
+SCALED = choices_of(maxima="scaled")
+ALTERNATING = choices_of(warp_groups="alternating", slot_form="told-apart", depth="2")
+
+
+MASK = "* log_scale\n        qk = tl.where(start + o[None, :] < n, qk, -float('inf'))\n"
+TWICE = MASK + "        qk = tl.where(o[:, None] > start + o[None, :], float('-inf'), qk)\n"
 
 
 def spec_of(scale: float = 0.25, tiles: int = TILES, warps: int = 4) -> LaunchSpec:
@@ -61,7 +70,7 @@ def text_of(*changes: tuple[str, str]) -> str:
 
 
 def chosen(
-    folder: Path, text: str, choices: Choices = UNSCALED, spec: LaunchSpec | None = None, target: str = "gfx950"
+    folder: Path, text: str, choices: Choices = Choices(), spec: LaunchSpec | None = None, target: str = "gfx950"
 ):
     return validated(folder, text, spec or spec_of(), target, chosen=(("scores", choices),))
 
@@ -74,8 +83,8 @@ def test_the_greatest_product_is_scaled(target: str, tmp_path: Path):
     assert "#   assumes scale positive, from 2**-30 to 2**30\n" in written
 
 
-def test_without_the_choice_nothing_is_assumed(tmp_path: Path):
-    written = chosen(tmp_path, text_of(), Choices())
+def test_as_the_source_has_it_nothing_is_assumed(tmp_path: Path):
+    written = chosen(tmp_path, text_of(), SCALED)
     assert "unscaled" not in written and "positive" not in written
 
 
@@ -88,11 +97,24 @@ def test_without_the_choice_nothing_is_assumed(tmp_path: Path):
         ([("scale * 1.44269504", "1.44269504 / scale")], "gl.max(qk_unscaled, 1) * log_scale"),
         ([("tl.maximum(m, tl.max(qk, 1))", "tl.maximum(m, -tl.min(qk, axis=1))")], "-(gl.min(qk_unscaled, axis=1) * log_scale)"),
         ([("tl.max(qk, 1)", "tl.max(qk, 1, keep_dims=True).reshape([B])")], "gl.max(qk_unscaled, 1, keep_dims=True) * log_scale"),
+        ([("* log_scale", "* scale * LOG2E")], "gl.max(qk_unscaled, 1) * scale * LOG2E"),
+        ([("* log_scale", "* (scale * LOG2E)")], "gl.max(qk_unscaled, 1) * (scale * LOG2E)"),
+        ([("scale * 1.44269504", "scale * FACTOR")], "gl.max(qk_unscaled, 1) * log_scale"),
     ],
-    ids=["scale first", "a constant", "a quotient", "a minimum", "kept dimensions"],
+    ids=["scale first", "a constant", "a quotient", "a minimum", "kept dimensions", "two factors", "a product", "a compile-time argument"],
 )  # fmt: skip
 def test_what_may_stand_around_it(changes, line: str, tmp_path: Path):
     assert line in chosen(tmp_path, text_of(*changes))
+
+
+@pytest.mark.one_of(2)
+@pytest.mark.parametrize("target", ["gfx950", "gfx1250"])
+@pytest.mark.parametrize("mask, rows", [(MASK, 1), (TWICE, 2)], ids=["once", "twice"])
+def test_behind_masks_the_product_is_scaled(mask: str, rows: int, target: str, tmp_path: Path):
+    """Rows of which nothing is left have a maximum of minus infinity, and NaN for weights, as in the source."""
+    written = chosen(tmp_path, text_of(("* log_scale\n", mask)), target=target)
+    assert "qk = qk_unscaled * log_scale\n" in written and "gl.max(qk_unscaled, 1) * log_scale" in written
+    assert written.count("qk_unscaled = gl.where(") == 1 and written.count("gl.where(") == rows
 
 
 @pytest.mark.one_of(3)
@@ -101,17 +123,20 @@ def test_what_may_stand_around_it(changes, line: str, tmp_path: Path):
     [
         [("scale * 1.44269504", "scale + 1.44269504")],
         [("scale * 1.44269504", "scale * -1.44269504")],
-        [("scale * 1.44269504", "scale * FACTOR")],
         [("* log_scale", "* -0.5")],
+        [("* log_scale", "* scale * -1.0")],
         [("* log_scale\n", "* log_scale\n        qk = tl.where(start + o[None, :] < n, qk, 0.0)\n")],
         [("* log_scale\n", "* log_scale\n        log_scale = log_scale * 1.0\n")],
         [("tl.max(qk, 1)", "tl.max(qk, 1, return_indices=True)[0]")],
         [("tl.max(qk, 1)", "tl.max(tl.abs(qk), 1)")],
         [("tl.dot(q, k) * log_scale", "tl.dot(q, k).to(tl.float16) * log_scale")],
+        [("* log_scale\n", MASK.replace("-float('inf')", "-1.0e6"))],
+        [("* log_scale\n", MASK.replace("        qk", "        l += tl.sum(qk, 1)\n        qk"))],
+        [("* log_scale\n", MASK.replace("qk, -", "qk * float('inf'), -"))],
     ],
     ids=[
-        "a sum", "negative", "a compile-time argument", "a negative constant", "masked", "changed in the loop", "with indices",
-        "not of the variable", "rounded before",
+        "a sum", "negative", "a negative constant", "a negative factor", "masked", "changed in the loop", "with indices",
+        "not of the variable", "rounded before", "masked with a number", "read before the mask", "infinite elsewhere",
     ],
 )  # fmt: skip
 def test_near_misses(changes, tmp_path: Path):
@@ -129,7 +154,7 @@ def test_a_launch_with_another_scale_keeps_the_order(scale: float, tmp_path: Pat
     "scale, refused", [(-0.25, True), (0.0, True), (float("inf"), True), (float("nan"), True), (2.0, False)]
 )
 def test_other_launches_are_refused(scale: float, refused: bool, tmp_path: Path):
-    written = translate(tmp_path, text_of(), spec_of(), target="gfx950", chosen=(("scores", UNSCALED),)).text
+    written = translate(tmp_path, text_of(), spec_of(), target="gfx950").text
     check = check_of(written, "scores")
     arguments = (None, None, None, scale, B)
     if refused:
@@ -148,16 +173,20 @@ def test_in_stages_the_product_stands_alone(tmp_path: Path):
 
 
 MISTAKES = [
-    ("gl.max(qk_unscaled, 1) * log_scale", "gl.max(qk_unscaled, 1)"),
-    ("gl.max(qk_unscaled, 1)", "gl.max(qk, 1)"),
-    ("qk = qk_unscaled * log_scale", "qk = qk_unscaled"),
+    (None, "gl.max(qk_unscaled, 1) * log_scale", "gl.max(qk_unscaled, 1)"),
+    (None, "gl.max(qk_unscaled, 1)", "gl.max(qk, 1)"),
+    (None, "qk = qk_unscaled * log_scale", "qk = qk_unscaled"),
+    (TWICE, "gl.max(qk_unscaled, 1) * log_scale", "gl.max(qk_unscaled, 1)"),
+    (TWICE, "gl.max(qk_unscaled, 1)", "gl.max(qk, 1)"),
+    (TWICE, "qk = qk_unscaled * log_scale", "qk = qk_unscaled"),
+    (TWICE, "gl.max(qk_unscaled, 1)", "gl.max(gl.where(qk_unscaled == float('-inf'), 0.0, qk_unscaled), 1)"),
 ]
 
 
 @pytest.mark.one_of(3)
-@pytest.mark.parametrize("right, wrong", MISTAKES)
-def test_planted_mistakes_are_found(right: str, wrong: str, tmp_path: Path):
-    written = chosen(tmp_path, text_of())
+@pytest.mark.parametrize("mask, right, wrong", MISTAKES)
+def test_planted_mistakes_are_found(mask: str | None, right: str, wrong: str, tmp_path: Path):
+    written = chosen(tmp_path, text_of(("* log_scale\n", mask)) if mask else text_of())
     assert written.count(right) == 1
     (tmp_path / "output.py").write_text(written.replace(right, wrong))
     answer = validate_launch(str(tmp_path / "source.py"), str(tmp_path / "output.py"), spec_of(), "gfx950")
@@ -171,3 +200,27 @@ def test_unchecked_the_wrong_order_would_show(tmp_path: Path):
     spec = replace(spec_of(-0.25), id="negative")
     answer = validate_launch(str(tmp_path / "source.py"), str(tmp_path / "output.py"), spec, "gfx950")
     assert answer["status"] == "mismatch"
+
+
+@pytest.mark.one_of(3)
+@pytest.mark.parametrize("mask", [None, MASK, TWICE], ids=["plain", "once", "twice"])
+def test_it_is_proved_by_what_the_header_says(mask: str | None, tmp_path: Path):
+    written = translate(
+        tmp_path, text_of(("* log_scale\n", mask)) if mask else text_of(), spec_of(), target="gfx950"
+    ).text
+    source = source_stage(str(tmp_path / "source.py"), spec_of(), "gfx950")
+
+    def verdict_of(text: str):
+        (tmp_path / "proved.py").write_text(text)
+        return proved(
+            source, translated_stage(str(tmp_path / "proved.py"), spec_of(), "gfx950"), spec_of(), "gfx950", None
+        )
+
+    verdict = verdict_of(written)
+    assert verdict.word == PROVED, verdict.why
+    wrong = [("#   assumes scale positive, from 2**-30 to 2**30\n", ""), ("scale * 1.44269504", "scale * -1.44269504")]
+    wrong += [(before, after) for on, before, after in MISTAKES if on in (None, mask)]
+    wrong += [("-float('inf')", "-1.0e6")] if mask else []
+    for before, after in wrong:
+        assert before in written, before
+        assert not verdict_of(written.replace(before, after)).holds, (before, after)

@@ -316,7 +316,7 @@ def test_a_choice_that_costs_more_alone_is_found_beside_what_it_goes_with(monkey
     """Registers cost 2 alone and save 6 beside the scheduler; one sweep over the rows finds all of it."""
 
     def price(given: dict[str, str]) -> float:
-        worth = {("depth", "2"): 4, ("maxima", "unscaled"): 10, ("scheduler", "max-ilp"): 3}
+        worth = {("depth", "2"): 4, ("waves-per-eu", "2"): 10, ("scheduler", "max-ilp"): 3}
         registers = given.get("accumulator-registers") == "vgprs"
         goes_with = 6 if given.get("scheduler") == "max-ilp" else -2
         return 100 - sum(worth.get(pair, 0) for pair in given.items()) - registers * goes_with
@@ -328,7 +328,7 @@ def test_a_choice_that_costs_more_alone_is_found_beside_what_it_goes_with(monkey
 
 def test_the_next_steps_build_on_the_best_and_begin_with_what_helped_most_when_it_was_tried_last():
     maxima, waves, ordered = (
-        choices_of(maxima="unscaled"),
+        choices_of(maxima="scaled"),
         choices_of(waves_per_eu="2"),
         choices_of(scheduler="max-ilp"),
     )
@@ -346,7 +346,7 @@ def test_the_next_steps_build_on_the_best_and_begin_with_what_helped_most_when_i
 
 
 def test_nothing_is_put_on_top_of_what_does_not_fit():
-    maxima, waves = choices_of(maxima="unscaled"), choices_of(waves_per_eu="2")
+    maxima, waves = choices_of(maxima="scaled"), choices_of(waves_per_eu="2")
     found = [tried(SPECS[0], Choices(), 100), tried(SPECS[0], maxima, 1, fits=False), tried(SPECS[0], waves, 101)]
     steps = search.next_steps(found, (Choices(), maxima, waves), [])
     assert steps == [search.Step(waves, maxima)]

@@ -132,11 +132,6 @@ ROWS = (
         "nothing waits in registers for the next iteration, so that another wave may fit",
     ),
     CandidateRow(
-        choices_of(maxima="unscaled"),
-        _always,
-        "what is left of a scaling that was done before a maximum is part of the subtraction behind it",
-    ),
-    CandidateRow(
         choices_of(scheduler="max-ilp"),
         _long_waits,
         "instructions that do not wait for each other stand between those that do",

@@ -251,6 +251,8 @@ class _Attempt:
         programs = {i: t.program(i) for i in range(3)}
         numbers = {n: x.term for n, x in out.items() if n in widths}
         t.bounds = bounds_of(self.contract, t, numbers, programs)
+        floats = {n: x.term for n, x in out.items() if x.element == "f32" and kinds[n][0] != "ptr"}
+        t.positive = frozenset(floats[name] for name in self.contract.positive & floats.keys())
         return out
 
 

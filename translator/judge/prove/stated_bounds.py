@@ -13,6 +13,7 @@ from gluonize.judge.prove.terms import Monomial, Term, Terms
 LIMIT = 1 << 40
 _AT_LEAST = re.compile(r"^([\w., ]+) >= (-?\d+)$")
 _FROM = re.compile(r"^(-?\d+) <= ([\w.\[\]]+)(?= <= )")
+_POSITIVE = re.compile(r"^([\w., ]+) positive, from 2\*\*-30 to 2\*\*30$")
 _STORED = re.compile(r"^storage of ([\w., ]+) within 2 GiB$")
 
 
@@ -21,7 +22,8 @@ class Contract:
     """least: of arguments by name. most: (expression, what it is at most) of arguments, compile-time numbers and counts of programs.
     near: pointers whose storage the launch check holds within 2 GiB; None in a file without a header, where the launch's word counts.
     copies_end: whether the target's programs wait for their copies to LDS when they end. tiles: the argument of the kernel with the source's
-    number of programs along the first axis, where its own programs, however many there are, go from one of these to another.
+    number of programs along the first axis, where its own programs, however many there are, go from one of these to another. positive: floats
+    from 2**-30 to 2**30.
     """
 
     least: Mapping[str, int] = field(default_factory=dict)
@@ -30,6 +32,7 @@ class Contract:
     constants: Mapping[str, Any] = field(default_factory=dict)
     copies_end: bool = False
     tiles: str = ""
+    positive: frozenset[str] = frozenset()
 
 
 def read_contract(text: str, kernel: str, constants: Mapping[str, Any]) -> Contract:
@@ -61,9 +64,12 @@ def contract_of(lines: Sequence[str], constants: Mapping[str, Any]) -> Contract:
     least: dict[str, int] = {}
     most: list[tuple[str, int]] = []
     near: list[str] = []
+    positive: list[str] = []
     for line in lines:
         if found := _STORED.match(line):
             near += (name.strip() for name in found.group(1).split(","))
+        elif found := _POSITIVE.match(line):
+            positive += (name.strip() for name in found.group(1).split(","))
         elif found := _AT_LEAST.match(line):
             for name in found.group(1).split(","):
                 least[name.strip()] = max(int(found.group(2)), least.get(name.strip(), -LIMIT))
@@ -77,7 +83,7 @@ def contract_of(lines: Sequence[str], constants: Mapping[str, Any]) -> Contract:
                 most.append((left, limit))
     known = {k: v for k, v in constants.items() if type(v) is int} | least
     every = tuple((part, limit) for text, limit in most for part in parts(text, constants, known))
-    return Contract(least, every, frozenset(near), dict(constants))
+    return Contract(least, every, frozenset(near), dict(constants), positive=frozenset(positive))
 
 
 MOST_PARTS = 16

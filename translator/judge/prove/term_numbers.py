@@ -27,6 +27,7 @@ class Numbers:
             {}
         )  # the number that one of so many bits is, where it does not overflow
         self.bounds: list[tuple[dict[Monomial, int], int]] = []
+        self.positive: frozenset[Term] = frozenset()
         self.programs = [(1 << 31) - 1] * 3  # how many there are at most
 
     # --- making

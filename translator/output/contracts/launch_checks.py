@@ -110,8 +110,9 @@ class RunTimeContract:
 
 
 def _alignment_lines(asked: AskedOfSome | RunTimeContract) -> list[str]:
-    out = [f"{', '.join(asked.multiples)} divisible by 16"] if asked.multiples else []
-    return out + ([f"{', '.join(asked.aligned)} at multiples of 16 bytes"] if asked.aligned else [])
+    starts = [f"addresses of {', '.join(asked.aligned)}"] if asked.aligned else []
+    named = [*([", ".join(asked.multiples)] if asked.multiples else []), *starts]
+    return [f"{' and '.join(named)} divisible by 16"] if named else []
 
 
 def contract_of_texts(

@@ -183,7 +183,7 @@ class Reduce(Kind):
         if fact is None:
             return {}
         if (unscaled := writing.unscaled.get(node)) is not None:
-            return dict.fromkeys(items, NOT_READ) | {unscaled.scale: None}
+            return dict.fromkeys(items, NOT_READ) | dict.fromkeys(unscaled.factors)
         parent = reduce_operand_layout(facts, writing.home, node, items[0], axis_of(facts, given, fact.rank))
         return _items_in(facts, items, fact, parent)
 
@@ -215,8 +215,8 @@ class Reduce(Kind):
             return _kept_scalar(writing, node, callee, children | {given["keep_dims"]: None}, result, want or parent)
         else:
             text = call_text.with_function(writing, node, callee, children)
-        if unscaled is not None:
-            text = times(text, operand(writing.emit(unscaled.scale)))
+        for factor in unscaled.factors if unscaled is not None else ():
+            text = times(text, operand(writing.emit(factor)))
         if not isinstance(result, TupleFact):
             if not (isinstance(result, TensorFact) and result.shape):
                 return text

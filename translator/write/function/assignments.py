@@ -13,7 +13,7 @@ from gluonize.facts.webs import Web
 from gluonize.gluon import written
 from gluonize.gluon.code import assignment, code_of, indented, joined, lines_of, without_indent
 from gluonize.gluon.nodes import NONE, Assign, Authored, Code, Name, Product, beside, walk
-from gluonize.gluon.written import Assigned, Operation, Written
+from gluonize.gluon.written import Assigned, Operation, Written, operand, times
 from gluonize.trace.front.trace import TensorFact, TupleFact
 from gluonize.trace.model.layouts import Layout
 from gluonize.write.accesses import pointer_variables
@@ -104,7 +104,7 @@ class Assignments(Expressions):
         layouts = self.layouts.layouts_of(state, s)
         role = calls.role_of(self.facts, self.layouts.of_loops.staged, s.value, name)
         lines, last = [], []
-        if (unscaled := self.layouts.unscaled.get(s)) is not None:
+        if (unscaled := self.layouts.unscaled.get(s)) is not None and s is unscaled.statement:
             lines.append(self.unscaled_product(s, unscaled, layouts[0]))
         for layout in layouts:
             if role:
@@ -120,10 +120,26 @@ class Assignments(Expressions):
     def unscaled_product(self, s: ast.stmt, unscaled: Unscaled, layout: Layout) -> Code:
         """The statement that gives a product its own name, before it is scaled."""
         self.record.obligations |= unscaled.assumed
-        value = self.emit(unscaled.product, layout)
+        made = unscaled.product if s is unscaled.source else s.value
+        value = self.emit(made, layout)
         if not self.site.pipelined:
             return code_of(f"{unscaled.name} = ", value)
-        return (assignment(unscaled.name, value, beside(self.reads(s.value, [unscaled.product]), value.code)),)
+        reads = self.reads(s.value, [made]) if s is unscaled.source else self.reads(made)
+        return (assignment(unscaled.name, value, beside(reads, value.code)),)
+
+    def scaled(self, s: ast.stmt, unscaled: Unscaled, layout: Layout) -> Written:
+        """What a statement gives its variable, of which a maximum is taken before it is scaled."""
+        if s is not unscaled.statement:
+            return self.emit(unscaled.product, layout)
+        factors = {factor: self.emit(factor) for factor in unscaled.factors}
+        value, web = written.name(unscaled.name), self.facts.webs.of_definition[(s, target_of(s).id)]
+        if layout != self.layouts.layouts_of(self.layouts.state(web), s)[0]:
+            value = self.convert(value, layout)
+        if s is unscaled.source:
+            return self.splice(s.value, {unscaled.product: value} | factors)
+        for factor in factors.values():
+            value = times(value, operand(factor))
+        return value
 
     def moves(self, s: ast.AugAssign) -> list[Assigned]:
         """What `x += c` becomes: one for each variable that stands for `x`."""
@@ -163,6 +179,8 @@ class Assignments(Expressions):
         made = any(isinstance(n, Product) for n in walk(code))
         products = [n for n in ast.walk(s.value) if made and callees.is_dot(self.facts, n)]
         reads = self.reads(s.value, products) | ({name} if isinstance(s, ast.AugAssign) else NONE)
+        if (unscaled := self.layouts.unscaled.get(s)) is not None and s is unscaled.statement:
+            reads = frozenset({unscaled.name}).union(*map(self.reads, unscaled.factors))
         return (Assign(variant, code, name, beside(reads, code)),)
 
     def needed_code(self, s: ast.stmt, name: str, variant: Name, layout: Layout) -> Code | None:
@@ -189,8 +207,7 @@ class Assignments(Expressions):
                 return Assigned(variant, dot).code
             value = self.writing.operand_in(s.value, fact, layout)
         elif (unscaled := self.layouts.unscaled.get(s)) is not None:
-            parts = {unscaled.product: written.name(unscaled.name), unscaled.scale: self.emit(unscaled.scale)}
-            value = self.splice(s.value, parts)
+            value = self.scaled(s, unscaled, layout)
         else:
             value = self.emit(s.value, layout)
         if isinstance(s.value, Promotion) and not isinstance(s, ast.AugAssign):

@@ -68,7 +68,7 @@ class DemandWalk(Homes):
         super().__init__(unit, facts, argument_homes)
         self.writer, self.wants = writer, wants
         self.names = LayoutNames()
-        self.unscaled = unscaled_products(facts) if unit.decided.choices.asks("maxima", "unscaled") else {}
+        self.unscaled = {} if unit.decided.choices.asks("maxima", "scaled") else unscaled_products(facts)
         self.loops: tuple[ast.AST, ...] = ()  # around what is walked through, or written
         self.locals = {d.name for w in facts.webs.all for d in w.definitions}
         self.locals |= {x.name for x in self.unscaled.values()} | unit.decided.given_names
@@ -340,7 +340,10 @@ class DemandWalk(Homes):
         if state.split:
             wants = pointer_variables.wants(self.addressing, s, self.split_layouts(s, state))
         elif (unscaled := self.unscaled.get(s)) is not None:
-            wants = [{unscaled.product: self.layouts_of(state, s)[0], unscaled.scale: None}]
+            value = s.value if s is not unscaled.source else unscaled.product
+            wants = [{value: self.layouts_of(state, s)[0]}]
+            if s is unscaled.statement:
+                wants.append(dict.fromkeys(unscaled.factors))
         else:
             layouts = self.layouts_of(state, s)
             wants = [needed_statements.wants(self.spot, s, layout) for layout in layouts]

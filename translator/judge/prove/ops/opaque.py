@@ -6,6 +6,7 @@ import re
 
 from gluonize.judge.prove.op_table import row
 from gluonize.judge.prove.proof_values import NotProved, Tensor, argument, element_of_type, indices, like, moved
+from gluonize.judge.prove.scaled_maxima import multiplied
 from gluonize.judge.prove.symbolic_program import Machine
 from gluonize.judge.prove.terms import COMMUTES, is_integer
 from gluonize.trace.model.op import Op
@@ -36,7 +37,10 @@ def generic(m: Machine, op: Op, given: list, how: str | None = None) -> list:
     for number, kind in enumerate(op.result_types):
         data = (op.name, said_of(op) if how is None else how, number, tuple(x.element for x in given))
         element = element_of_type(kind.kind, kind.element)
-        made = t.node(name, data, args, element)
+        if name == "mulf" and element == "f32" and len(args) == 2:
+            made = multiplied(t, data, args)
+        else:
+            made = t.node(name, data, args, element)
         if is_integer(element):
             made = t.integer_of(made)
         elif element == "ptr":

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from gluonize.judge.prove.decoded import decoded
 from gluonize.judge.prove.op_table import row
 from gluonize.judge.prove.proof_values import NotProved, Tensor, argument, indices, lam_over, like, moved, wrap
+from gluonize.judge.prove.scaled_maxima import multiplied, ordered, scaled
 from gluonize.judge.prove.symbolic_program import Machine
 from gluonize.judge.prove.terms import Term, Terms, is_integer
 from gluonize.trace.model.op import Op
@@ -48,12 +49,17 @@ def reduce_op(m: Machine, op: Op, given: list) -> list:
             like(moved(t, x.term, x.shape, indices(t, shape)[:axis] + [t.integer(0)] + indices(t, shape)[axis:]), k)
             for x, k in zip(given, op.result_types)
         ]
+    scale = scaled(t, given[0].term) if len(given) == 1 and given[0].element == "f32" and ordered(function) else None
+    if scale is not None:
+        given = [Tensor(scale[0], given[0].shape, "f32")]
     operands = [over_axis(m, x, axis, indices(t, shape)) for x in given]
     elements = tuple(x.element for x in given)
     group = t.node("region", (len(function), elements), function, "region")
     out = []
     for number, kind in enumerate(op.result_types):
         made = t.node("reduce", (number, given[0].shape[axis]), (group, *operands), kind.element)
+        if scale is not None:
+            made = multiplied(t, scale[2], (made, scale[1]))
         out.append(like(t.integer_of(made) if is_integer(kind.element) else made, kind))
     return out
 
