@@ -153,7 +153,7 @@ def async_wait(m: Machine, op: Op, given: list) -> list:
 
 @row("ttg.barrier", "gpu.barrier")
 def barrier(m: Machine, op: Op, given: list) -> list:
-    m.shared.barrier()
+    m.shared.barrier(everywhere="local" not in op.words)
     return []
 
 

@@ -1,0 +1,55 @@
+"""What a kernel says beside what it computes, which its source has to say too: hints of numbers, and barriers between accesses of other threads.
+
+A hint (`multiple_of`, `max_contiguous`) that does not hold has the compiler read and write elsewhere. A barrier between a store and a load of
+the same argument orders what different threads do; without it a load may give what was there before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gluonize.judge.prove.proof_values import UNKNOWN, Access, NotProved, Tensor, reached
+from gluonize.judge.prove.slot_boxes import LOADED, STORED, Mark
+from gluonize.judge.prove.terms import Term, Terms
+from gluonize.trace.model.op import Op
+
+HINT = "hint"  # the kind of an access that stands for a hint
+
+
+def hinted(m: Any, op: Op, value: Any) -> None:
+    """Remember what an operation promises of its result; it is asked when the loops around it are understood."""
+    if not isinstance(value, Tensor):
+        raise NotProved("a hint of what is no tensor", op)
+    t, term = m.terms, value.term
+    if term.op == "ptr":
+        base, offset = t.node("hinted", (), (term.args[0],), "ptr"), term.args[1]
+    else:
+        base, offset = t.node("hinted", (), (), "ptr"), term
+    mask = t.both(*m.conditions)
+    for said in sorted(op.promises.items()):
+        m.accesses.append(Access(t.pointer(base, offset), mask, 0, f"{HINT} {said}", op, m.inside()))
+
+
+def follows(t: Terms, access: Access) -> bool:
+    """Whether a hint holds whatever the source says: each part of a number is a multiple of the power of 2 that it is promised to be one of."""
+    most = max(access.op.promises.get("tt.divisibility", ()), default=1)
+    base, offset = access.pointer.args
+    divides = access.kind.startswith(f"{HINT} ('tt.divisibility'") and most & (most - 1) == 0 and not base.args
+    return divides and all(n % most == 0 for n in offset.poly.values())
+
+
+def ordered(m: Any, op: Op, base: Term, stores: bool) -> None:
+    """An access to global memory, before it counts. Raises: NotProved where the kernel has no barrier before it, and the source has one."""
+    if not m.barriers:
+        return
+    name = reached(base)
+    what = (STORED, LOADED) if stores else (STORED,)
+    met = any(x.what in what and (x.key[0] == name or UNKNOWN in (x.key[0], name)) for x in m.shared.marks)
+    key = name, m.version(base).data, stores
+    if m.side == 0:
+        before = any((stored or stores) and (x == name or UNKNOWN in (x, name)) for x, stored in m.touched)
+        m.apart[(*key, op)] = before and not met
+    elif met and m.known_apart.get(key, True):
+        raise NotProved("threads access memory without the barrier that the source has between them", op)
+    m.touched.add((name, stores))
+    m.shared.marks |= {Mark((name,), (), STORED if stores else LOADED)}
