@@ -53,6 +53,16 @@ PAIRS = {
         (COUNT.replace("1)", "1, sem='relaxed')"), PART, LAST),
         (PART, COUNT.replace("1)", "1, sem='relaxed')"), LAST),
     ),
+    "a load behind what tells that it was made": (
+        False,
+        (PART, "tl.atomic_add(i, 1)", "tl.store(y + offs, w)"),
+        ("tl.atomic_add(i, 1)", PART, "tl.store(y + offs, w)"),
+    ),
+    "a load that was behind it": (
+        True,
+        ("tl.atomic_add(i, 1)", PART, "tl.store(y + offs, w)"),
+        (PART, "tl.atomic_add(i, 1)", "tl.store(y + offs, w)"),
+    ),
     "the same hint": (True, (HINTED.format(4), TAKEN), (HINTED.format(4), TAKEN)),
     "a hint of its own": (False, (INDEX, TAKEN), (HINTED.format(4), TAKEN)),
     "a stronger hint": (False, (HINTED.format(4), TAKEN), (HINTED.format(8), TAKEN)),

@@ -148,7 +148,7 @@ class _Attempt:
                 machine.tiles = (*map(t.integer_of, own), t.number_of_programs(0))
             machine.barriers = source.has("ttg.barrier", "gpu.barrier")
             if self.machines:
-                machine.promises = self.machines[0].promises
+                machine.promises, machine.released = self.machines[0].promises, self.machines[0].released
                 for (*key, _), apart in self.machines[0].apart.items():
                     machine.known_apart[tuple(key)] = apart or machine.known_apart.get(tuple(key), False)
             self.machines.append(machine)

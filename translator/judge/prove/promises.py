@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gluonize.judge.prove.proof_values import UNKNOWN, Access, NotProved, Tensor, reached
+from gluonize.judge.prove.proof_values import RELEASE, UNKNOWN, Access, NotProved, Tensor, reached
 from gluonize.judge.prove.slot_boxes import LOADED, STORED, Mark
 from gluonize.judge.prove.terms import Term, Terms
 from gluonize.trace.model.op import Op
@@ -36,6 +36,17 @@ def follows(t: Terms, access: Access) -> bool:
     base, offset = access.pointer.args
     divides = access.kind.startswith(f"{HINT} ('tt.divisibility'") and most & (most - 1) == 0 and not base.args
     return divides and all(n % most == 0 for n in offset.poly.values())
+
+
+def told(m: Any, op: Op, base: Term) -> None:
+    """A load. Raises: NotProved where the kernel has it behind an atomic operation that tells others that it has been made."""
+    if any(frame.loop is not None for frame in m.frames):
+        return  # iterations follow each other: which one a load belongs to is not looked at
+    key, count = (reached(base), m.version(base).data), sum(frame.counts.get(RELEASE, 0) for frame in m.frames)
+    if m.side == 0:
+        m.released[key] = max(count, m.released.get(key, 0))
+    elif count > m.released.get(key, 0):
+        raise NotProved("a load behind an atomic operation that the source has behind it", op)
 
 
 def ordered(m: Any, op: Op, base: Term, stores: bool) -> None:

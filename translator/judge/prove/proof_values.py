@@ -43,9 +43,8 @@ class NeedCase(Exception):
 
 
 UNKNOWN = "?"  # what is reached through a pointer that is no argument
-ACQUIRE = (
-    "acquire"  # stands for an argument that is stored to, where an atomic operation waits for what others have stored
-)
+# They stand for arguments that are stored to: by atomic operations whose result says what others have stored, and by those that tell others.
+ACQUIRE, RELEASE = "acquire", "release"
 
 
 class StoresTo(Exception):

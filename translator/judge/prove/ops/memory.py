@@ -8,9 +8,10 @@ from typing import Any
 
 from gluonize.judge.prove.access_proofs import conjuncts
 from gluonize.judge.prove.op_table import row
-from gluonize.judge.prove.promises import ordered
+from gluonize.judge.prove.promises import ordered, told
 from gluonize.judge.prove.proof_values import (
     ACQUIRE,
+    RELEASE,
     Access,
     Descriptor,
     NotProved,
@@ -43,6 +44,7 @@ def fetched(
         raise NotProved("an address that is a choice", op)
     note(m, op, pointer, mask, size, kind)
     ordered(m, op, pointer.args[0], False)
+    told(m, op, pointer.args[0])
     if any(copy.reads for copy in m.shared.under_way()):
         raise NotProved("a load while an asynchronous store is under way", op)
     if mask is t.false:
@@ -156,8 +158,8 @@ def atomic(
     values = tuple(argument(t, x) for x in operands)
     made = t.node("operands", (), values, "operands") if len(values) > 1 else values[0]
     used = bool(op.results) and m.module.mentions[op.results[0]] > 1
-    if used and "relaxed" not in op.words:
-        m.stored(ACQUIRE)
+    if "relaxed" not in op.words:
+        m.stored(ACQUIRE if used else RELEASE)
     m.effects.append(t.store((f"atomic {how}", shape, element, size, ""), pointer, mask, made))
     if not op.results:
         return []
