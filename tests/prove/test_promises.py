@@ -3,6 +3,7 @@ promise beside them."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -99,6 +100,15 @@ def test_arguments_are_promised_what_the_launch_says(tmp_path):
     text = source.text.replace("%n: i32 ", "%n: i32 {tt.divisibility = 16 : i32} ")
     assert text != source.text and prove(source, source).holds
     assert "it promises of n" in prove(source, parse_module(text)).why
+
+
+@pytest.mark.parametrize("line", ["arith.addi", "tt.store"])
+def test_what_is_not_defined_is_refused(tmp_path, line):
+    source = module(tmp_path, STORE)
+    assert line in source.text
+    other = re.sub(rf"({line} )%\w+", r"\1%nothing", source.text, count=1)
+    verdict = prove(source, parse_module(other))
+    assert (verdict.word, verdict.why) == ("not proved", "%nothing is used where it is not defined")
 
 
 @pytest.mark.parametrize("programs, holds", [(1 << 18, True), (1 << 20, False)])

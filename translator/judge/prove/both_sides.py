@@ -29,6 +29,7 @@ from gluonize.judge.prove.term import subterms
 from gluonize.judge.prove.terms import Term, Terms, bits, is_integer
 from gluonize.trace.model.module import Module
 from gluonize.trace.model.op import PROMISES, Op
+from gluonize.trace.model.undefined import first_undefined
 
 # They fill the table of operations.
 assert induction and integers and memory and opaque and shapes and shared and sums
@@ -79,6 +80,9 @@ def _prove(source: Module, output: Module, contract: Contract, most: int | None)
     for module, side in ((source, "the source"), (output, "the kernel")):
         if module.clusters > 1:
             return Verdict(NOT, f"{side} runs as a cluster of workgroups")
+        if (found := first_undefined(module)) is not None:
+            ops = (found[0], None) if side == "the source" else (None, found[0])
+            return Verdict(NOT, f"{found[1]} is used where it is not defined", *ops)
     first = verdict = _attempted(source, output, contract, most)
     headed = contract.near is not None
     told: tuple[str, ...] = ()
