@@ -64,6 +64,21 @@ PAIRS = {
         ("tl.atomic_add(i, 1)", PART, "tl.store(y + offs, w)"),
         (PART, "tl.atomic_add(i, 1)", "tl.store(y + offs, w)"),
     ),
+    "what is assumed in a branch": (
+        False,
+        ("if n > 3:", "    tl.assume(n < 9)", f"    {STORE}", "else:", f"    {BACK.replace(', z', ', 1.0')}"),
+        ("tl.assume(n < 9)", "if n > 3:", f"    {STORE}", "else:", f"    {BACK.replace(', z', ', 1.0')}"),
+    ),
+    "what is assumed in a loop": (
+        False,
+        (FOR, "    tl.assume(n < 9)", *IN_PLACE),
+        ("tl.assume(n < 9)", FOR, *IN_PLACE),
+    ),
+    "what is assumed in the same loop": (
+        True,
+        (FOR, "    tl.assume(n < 9)", *IN_PLACE),
+        (FOR, "    tl.assume(n < 9)", *IN_PLACE),
+    ),
     "the same hint": (True, (HINTED.format(4), TAKEN), (HINTED.format(4), TAKEN)),
     "a hint of its own": (False, (INDEX, TAKEN), (HINTED.format(4), TAKEN)),
     "a stronger hint": (False, (HINTED.format(4), TAKEN), (HINTED.format(8), TAKEN)),

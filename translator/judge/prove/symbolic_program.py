@@ -67,7 +67,8 @@ class Machine:
         self.frames = [Frame()]
         self.shared = SharedMemory(terms, lambda key: self._last_uses.get(key[0], 0) < self.line)
         self.conditions: list[Term] = []
-        self.promises: set[Term] = set()  # what the source assumes
+        # What the source assumes, under which conditions, and in loops that run how often.
+        self.promises: list[tuple[Term, tuple[Term, ...], tuple[Term, ...]]] = []
         # Tiles do not begin before what they are tiles of, where conditions hold: said where a proof rests on it.
         self.given: dict[tuple[Term, frozenset[Term], tuple[tuple[Term, Term], ...]], str] = {}
         self.env: dict[str, Any] = {}

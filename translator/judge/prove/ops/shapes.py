@@ -179,9 +179,13 @@ def no_effect(m: Machine, op: Op, given: list) -> list:
 def assume(m: Machine, op: Op, given: list) -> list:
     """What a kernel promises has to hold, or the compiler may do anything: the source's promises are taken as kept, others are checked."""
     (condition,) = given
+    loops = tuple(trips for _, trips in m.inside())
     if m.side == 0:
-        m.promises.add(condition.term)
-    elif condition.term not in m.promises:
+        m.promises.append((condition.term, tuple(m.conditions), loops))
+    elif not any(
+        term is condition.term and {*needs} <= {*m.conditions} and within == loops[: len(within)]
+        for term, needs, within in m.promises
+    ):
         t = m.terms  # asked when the loops around it are understood
         broken = t.no(m.decided(condition.term))
         m.accesses.append(
