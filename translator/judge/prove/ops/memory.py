@@ -45,8 +45,6 @@ def fetched(
     note(m, op, pointer, mask, size, kind)
     ordered(m, op, pointer.args[0], False)
     told(m, op, pointer.args[0])
-    if any(copy.reads for copy in m.shared.under_way()):
-        raise NotProved("a load while an asynchronous store is under way", op)
     if mask is t.false:
         value = None
     else:
@@ -62,7 +60,10 @@ def fetched(
 
 
 def note(m: Machine, op: Op, pointer: Term, mask: Term, size: int, kind: str) -> None:
-    """Remember that memory is accessed."""
+    """Remember that memory is accessed. Raises: NotProved behind an asynchronous store that has not been waited for, which may come later."""
+    its = [copy for copy in m.shared.under_way() if copy.reads and copy.op is not op]
+    if its and not (kind == "copy" and all(copy.op.name == op.name for copy in its)):
+        raise NotProved("memory is accessed while an asynchronous store is under way", op)
     m.accesses.append(Access(pointer, m.terms.both(*m.conditions, mask), size, kind, op, m.inside()))
 
 
