@@ -11,7 +11,7 @@ import pytest
 import fixture_set
 from gluonize.judge.machine.stages import source_stage, translated_stage
 from gluonize.judge.prove.both_sides import prove
-from gluonize.judge.prove.stated_bounds import Contract
+from gluonize.judge.prove.stated_bounds import Contract, read_contract
 from gluonize.read.spec.launch import LaunchSpec, read_launches
 from gluonize.trace.model.module import Module
 from gluonize.trace.model.parse import parse_module
@@ -126,13 +126,40 @@ def test_what_is_not_defined_is_refused(tmp_path, line):
     assert (verdict.word, verdict.why) == ("not proved", "%nothing is used where it is not defined")
 
 
+def golden(fixture: str, target: str, **changed) -> tuple[str, str, Contract]:
+    """Both stages of the first launch of a fixture, and what the output's header states."""
+    folder = fixture_set.Fixture(fixture_set.ROOT / fixture)
+    spec = replace(read_launches(str(folder.launches_file))[0], **changed)
+    source = source_stage(str(folder.kernel_file), spec, target)
+    output = folder.golden_file(target)
+    contract = read_contract(output.read_text(), spec.kernel, spec.constexprs)
+    return source.text, translated_stage(str(output), spec, target).text, contract
+
+
 @pytest.mark.parametrize("programs, holds", [(1 << 18, True), (1 << 20, False)])
 def test_buffers_reach_2_gib(programs, holds):
     """Behind that they load 0, though the address is the source's."""
-    folder = fixture_set.Fixture(fixture_set.ROOT / "vector_add")
-    golden, spec = folder.golden_file("gfx950"), read_launches(str(folder.launches_file))[0]
-    spec = replace(spec, attrs={name: flags.replace("S", "") for name, flags in spec.attrs.items()})
-    stages = source_stage(str(folder.kernel_file), spec, "gfx950"), translated_stage(str(golden), spec, "gfx950")
+    aligned = dict.fromkeys(("x_ptr", "y_ptr", "output_ptr", "n_elements"), "D")
     most = (("n_elements", programs * 1024), ("grid[0]", programs))
-    verdict = prove(*(parse_module(stage.text) for stage in stages), Contract(most=most, near=frozenset()))
+    stages = map(parse_module, golden("vector_add", "gfx950", attrs=aligned)[:2])
+    verdict = prove(*stages, Contract(most=most, near=frozenset()))
     assert verdict.holds == holds, verdict.why
+
+
+@pytest.mark.parametrize("behind", [True, False])
+def test_nothing_is_accessed_while_a_store_is_under_way(behind):
+    """A store behind the wait for the tile that the data mover stores is the source's, one before it may come first."""
+    added = (
+        "%one = arith.constant 1 : i32",
+        "%next = tt.addptr %c_ptr, %one : !tt.ptr<f16>, i32",
+        "%value = arith.constant 1.000000e+00 : f16",
+        "tt.store %next, %value : !tt.ptr<f16>",
+    )
+    *texts, contract = golden("descriptor_matmul", "gfx1250")
+    source, other = (text.splitlines() for text in texts)
+    last = [max(i for i, line in enumerate(other) if word in line) for word in ("async_tdm_wait", "tt.return")]
+    end = max(i for i, line in enumerate(source) if "tt.return" in line)
+    source[end:end] = added
+    other[last[behind] : last[behind]] = added
+    verdict = prove(*(parse_module("\n".join(lines)) for lines in (source, other)), contract)
+    assert verdict.holds == behind, verdict.why
