@@ -79,6 +79,16 @@ PAIRS = {
         (FOR, "    tl.assume(n < 9)", *IN_PLACE),
         (FOR, "    tl.assume(n < 9)", *IN_PLACE),
     ),
+    "a quotient before its branch": (
+        False,
+        ("if n > 0:", "    tl.store(y + offs, tl.load(x) / (7 // n))"),
+        ("z = 7 // n", "if n > 0:", "    tl.store(y + offs, tl.load(x) / z)"),
+    ),
+    "a quotient in its branch": (
+        True,
+        ("z = 7 // n", "if n > 0:", "    tl.store(y + offs, tl.load(x) / z)"),
+        ("if n > 0:", "    tl.store(y + offs, tl.load(x) / (7 // n))"),
+    ),
     "the same hint": (True, (HINTED.format(4), TAKEN), (HINTED.format(4), TAKEN)),
     "a hint of its own": (False, (INDEX, TAKEN), (HINTED.format(4), TAKEN)),
     "a stronger hint": (False, (HINTED.format(4), TAKEN), (HINTED.format(8), TAKEN)),

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
 
 from gluonize.judge.prove.first_difference import Difference
-from gluonize.judge.prove.promises import HINT, follows
+from gluonize.judge.prove.promises import DIVISOR, HINT, follows
 from gluonize.judge.prove.proof_values import Access
 from gluonize.judge.prove.symbolic_program import Machine
 from gluonize.judge.prove.terms import Term, Terms
@@ -44,10 +44,12 @@ def misplaced(
         if access.kind == "assume":
             return Difference("what the kernel assumes is not known to hold", None, access.op)
         known = [(x, needs, ()) for x, needs, loops in facts if loops == access.loops[: len(loops)]]
-        if access.kind.startswith(HINT):
+        if access.kind.startswith((HINT, DIVISOR)):
             said = (its for its in source.accesses if its.kind == access.kind)
             if not follows(t, access) and not any(covers(t, access, its, known) for its in said):
-                return Difference("what the kernel promises of a number is not known to hold", None, access.op)
+                why = "what the kernel promises of a number is not known to hold"
+                why = "the kernel may divide by 0 where the source does not" if access.kind == DIVISOR else why
+                return Difference(why, None, access.op)
             continue
         base, offset = access.pointer.args
         near = base.op == "argument" and base.data[1]

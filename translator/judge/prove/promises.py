@@ -13,7 +13,7 @@ from gluonize.judge.prove.slot_boxes import LOADED, STORED, Mark
 from gluonize.judge.prove.terms import Term, Terms
 from gluonize.trace.model.op import Op
 
-HINT = "hint"  # the kind of an access that stands for a hint
+HINT, DIVISOR = "hint", "divisor"  # kinds of accesses that stand for hints, and for what is divided by
 
 
 def hinted(m: Any, op: Op, value: Any) -> None:
@@ -30,8 +30,20 @@ def hinted(m: Any, op: Op, value: Any) -> None:
         m.accesses.append(Access(t.pointer(base, offset), mask, 0, f"{HINT} {said}", op, m.inside()))
 
 
+def divided(m: Any, op: Op, by: Any, number: Term) -> None:
+    """Remember what is divided by: nothing may be divided by 0, or the compiler may do anything."""
+    if number.low <= 0 <= number.high:
+        t = m.terms
+        pointer = t.pointer(t.node("divisor", by.shape, (), "ptr"), number)
+        m.accesses.append(Access(pointer, t.both(*m.conditions), 0, DIVISOR, op, m.inside()))
+
+
 def follows(t: Terms, access: Access) -> bool:
-    """Whether a hint holds whatever the source says: each part of a number is a multiple of the power of 2 that it is promised to be one of."""
+    """Whether a hint holds whatever the source says, or a divisor is not 0: each part of a number is a multiple of the power of 2 that it is promised to be one of."""
+    if access.kind == DIVISOR:
+        mask = access.mask
+        conditions = list(mask.args) if mask.op == "and" else [mask]
+        return t.implied(conditions, t.no(t.is_zero(access.pointer.args[1])))
     most = max(access.op.promises.get("tt.divisibility", ()), default=1)
     base, offset = access.pointer.args
     divides = access.kind.startswith(f"{HINT} ('tt.divisibility'") and most & (most - 1) == 0 and not base.args
