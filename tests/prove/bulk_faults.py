@@ -32,7 +32,7 @@ import fixture_set  # noqa: E402
 from kernelgen.kernels import kernel_of  # noqa: E402
 from planted_faults import Fault, faults  # noqa: E402
 
-from gluonize.diagnostics import TranslationError  # noqa: E402
+from gluonize.diagnostics import Diagnostic, TranslationError  # noqa: E402
 from gluonize.judge.machine.stages import Stage, source_stage, translated_stage  # noqa: E402
 from gluonize.judge.prove.both_sides import Verdict, prove  # noqa: E402
 from gluonize.judge.prove.stated_bounds import Contract, read_contract  # noqa: E402
@@ -99,7 +99,10 @@ def generated(seed: int, target: str) -> Pair:
         source, output = Path(folder) / "source.py", Path(folder) / "output.py"
         source.write_text(kernel.text)
         spec = replace(kernel.spec, source=str(source))
-        output.write_text(translate_kernel(TranslateRequest(str(source), target, launches=(spec,))).text)
+        text = translate_kernel(TranslateRequest(str(source), target, launches=(spec,))).text
+        if text is None:
+            raise TranslationError(Diagnostic("random-kernel", f"kernel {seed} has no translation for {target}"))
+        output.write_text(text)
         return paired(source, output, spec, target)
 
 

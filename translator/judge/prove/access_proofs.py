@@ -15,7 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
 
 from gluonize.judge.prove.first_difference import Difference
-from gluonize.judge.prove.symbolic_program import Access, Machine
+from gluonize.judge.prove.promises import DIVISOR, HINT, follows
+from gluonize.judge.prove.proof_values import Access
+from gluonize.judge.prove.symbolic_program import Machine
 from gluonize.judge.prove.terms import Term, Terms
 
 MOST_AHEAD, MOST_INDICES = 4, 3
@@ -35,15 +37,24 @@ def misplaced(
     """
     seen: set[tuple] = set()
     for access in other.accesses:
-        key = (access.pointer, access.mask, access.loops)
+        key = (access.pointer, access.mask, access.loops, access.kind)
         if access.mask is t.false or key in seen:
             continue
         seen.add(key)
         if access.kind == "assume":
             return Difference("what the kernel assumes is not known to hold", None, access.op)
         known = [(x, needs, ()) for x, needs, loops in facts if loops == access.loops[: len(loops)]]
+        if access.kind.startswith((HINT, DIVISOR)):
+            said = (its for its in source.accesses if its.kind == access.kind)
+            if not follows(t, access) and not any(covers(t, access, its, known) for its in said):
+                why = "what the kernel promises of a number is not known to hold"
+                why = "the kernel may divide by 0 where the source does not" if access.kind == DIVISOR else why
+                return Difference(why, None, access.op)
+            continue
         base, offset = access.pointer.args
         near = base.op == "argument" and base.data[1]
+        if access.kind == "buffer" and not near and not within_buffer(t, access):
+            return Difference("an offset may be more than a buffer reaches", None, access.op)
         here = (
             not near
             or fits(offset, access.size)
@@ -159,6 +170,12 @@ def least(t: Terms, number: Term, depth: int = 6) -> int:
             if n < 0 and n % c == 0 and whole.low >= 0:  # c * (a / c) <= a
                 best = max(best, least(t, t.add(rest, whole, n // c), depth - 1))
     return best
+
+
+def within_buffer(t: Terms, access: Access) -> bool:
+    """Whether an access lies within 2 GiB, which is as far as buffer operations reach: behind it loads give 0, and stores do nothing."""
+    low, high = t.within(access.pointer.args[1].poly, t.where(conjuncts(access.mask)))
+    return low >= 0 and high + access.size < 1 << 31
 
 
 def fits(offset: Term, size: int) -> bool:

@@ -28,7 +28,8 @@ from gluonize.judge.prove.term import TooMuch
 from gluonize.judge.prove.term import subterms
 from gluonize.judge.prove.terms import Term, Terms, bits, is_integer
 from gluonize.trace.model.module import Module
-from gluonize.trace.model.op import Op
+from gluonize.trace.model.op import PROMISES, Op
+from gluonize.trace.model.undefined import first_undefined
 
 # They fill the table of operations.
 assert induction and integers and memory and opaque and shapes and shared and sums
@@ -79,6 +80,9 @@ def _prove(source: Module, output: Module, contract: Contract, most: int | None)
     for module, side in ((source, "the source"), (output, "the kernel")):
         if module.clusters > 1:
             return Verdict(NOT, f"{side} runs as a cluster of workgroups")
+        if (found := first_undefined(module)) is not None:
+            ops = (found[0], None) if side == "the source" else (None, found[0])
+            return Verdict(NOT, f"{found[1]} is used where it is not defined", *ops)
     first = verdict = _attempted(source, output, contract, most)
     headed = contract.near is not None
     told: tuple[str, ...] = ()
@@ -135,7 +139,7 @@ class _Attempt:
         self.reordered = False
 
     def run(self) -> Difference | None:
-        t = self.terms
+        t, source = self.terms, self.modules[0]
         arguments = self._arguments()
         effects = []
         for side, module in enumerate(self.modules):
@@ -146,8 +150,11 @@ class _Attempt:
                 most = self.terms.programs[0]
                 own = (t.node("worker", 0, (), "i32", 0, most - 1), t.node("workers", 0, (), "i32", 1, most))
                 machine.tiles = (*map(t.integer_of, own), t.number_of_programs(0))
+            machine.barriers = source.has("ttg.barrier", "gpu.barrier")
             if self.machines:
-                machine.promises = self.machines[0].promises
+                machine.promises, machine.released = self.machines[0].promises, self.machines[0].released
+                for (*key, _), apart in self.machines[0].apart.items():
+                    machine.known_apart[tuple(key)] = apart or machine.known_apart.get(tuple(key), False)
             self.machines.append(machine)
             try:
                 effects.append(machine.run())
@@ -230,6 +237,8 @@ class _Attempt:
                 said = (kind.kind, kind.element)
                 if kinds.setdefault(name, said) != said:
                     raise _Sided(side, f"the argument {name} is of two types", None, False)
+        if more := hints_of(self.modules[1]) - hints_of(self.modules[0]):
+            raise _Sided(1, f"what it promises of {min(more)[0]} is not what the launch does", None, False)
         widths = {n: bits(e) for n, (k, e) in kinds.items() if k == "int" and is_integer(e)}
         grid = {f"grid[{axis}]": 32 for axis in range(3)}
         ranges = ranges_of(self.contract, widths | grid)
@@ -254,6 +263,14 @@ class _Attempt:
         floats = {n: x.term for n, x in out.items() if x.element == "f32" and kinds[n][0] != "ptr"}
         t.positive = frozenset(floats[name] for name in self.contract.positive & floats.keys())
         return out
+
+
+def hints_of(module: Module) -> set[tuple[str, str, int]]:
+    """What is promised of arguments, by what they are multiples of: (argument, promise, number)."""
+    entry = module.entry
+    told = [(n, x, a.get(x)) for n, a in zip(entry.argument_names, entry.argument_attributes) for x in PROMISES]
+    known = [(n, x, most) for n, x, most in told if isinstance(most, int)]
+    return {(n, x, 1 << bit) for n, x, most in known for bit in range(1, most.bit_length()) if most % (1 << bit) == 0}
 
 
 def split(t: Terms, source: list[Term], other: list[Term]) -> list[list[Term]]:

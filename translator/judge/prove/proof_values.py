@@ -42,6 +42,11 @@ class NeedCase(Exception):
         self.trips, self.modulus, self.op = trips, modulus, op
 
 
+UNKNOWN = "?"  # what is reached through a pointer that is no argument
+# They stand for arguments that are stored to: by atomic operations whose result says what others have stored, and by those that tell others.
+ACQUIRE, RELEASE = "acquire", "release"
+
+
 class StoresTo(Exception):
     """A loop stores to an argument that it was not known to store to."""
 
@@ -173,3 +178,19 @@ def like(term: Term, kind: Type) -> Tensor:
     """A tensor of a printed type."""
     element = element_of_type(kind.kind, kind.element)
     return Tensor(term, kind.shape or (), element, kind.element if kind.kind == "ptr" else "")
+
+
+@dataclass(frozen=True)
+class Access:
+    """An access to global memory that has to be where the source accesses memory: its pointer as it is computed, and when."""
+
+    pointer: Term
+    mask: Term
+    size: int
+    kind: str  # `pointer`, `buffer`, `copy`; `assume`: `mask` is what must not be
+    op: Op
+    loops: tuple[tuple[Term, Term], ...] = ()  # iterations and how many there are, outermost first
+
+
+def reached(base: Term) -> str:
+    return base.data[0] if base.op == "argument" else UNKNOWN

@@ -62,6 +62,7 @@ class Queue:
 
 
 KINDS = ("async", "tensor")
+STORED, LOADED = "global store", "global load"  # marks of arguments, since the last barrier of all memory
 
 
 class SharedMemory:
@@ -196,8 +197,10 @@ class SharedMemory:
                 self.cells[key] = [replace(c, copies=c.copies - landed) if c.copies & landed else c for c in cells]
         self.barrier()
 
-    def barrier(self) -> None:
-        self.marks = frozenset(x for x in self.marks if x.what != "relaxed")
+    def barrier(self, everywhere: bool = False) -> None:
+        """everywhere: of global memory, too."""
+        over = ("relaxed", STORED, LOADED) if everywhere else ("relaxed",)
+        self.marks = frozenset(x for x in self.marks if x.what not in over)
 
     # --- stages and iterations
 
@@ -211,7 +214,7 @@ class SharedMemory:
         if staged == self.staged:
             return
         self.staged = staged
-        self.marks = frozenset(x for x in self.marks if x.what == "relaxed")
+        self.marks = frozenset(x for x in self.marks if x.what in ("relaxed", STORED, LOADED))
 
     def end_of_body(self, outer: Container[tuple]) -> None:
         """What an iteration allocated is gone at its end, if nothing is under way to it. outer: what was there before it."""

@@ -15,7 +15,11 @@ from typing import Any
 
 from gluonize.judge.prove.last_uses import TAKES_PLACE, last_uses
 from gluonize.judge.prove.op_table import CONTROL, TABLE, control
+from gluonize.judge.prove.promises import hinted
 from gluonize.judge.prove.proof_values import (
+    ACQUIRE,
+    UNKNOWN,
+    Access,
     Hazard,
     NeedCase,
     NeedConstant,
@@ -23,6 +27,7 @@ from gluonize.judge.prove.proof_values import (
     StoresTo,
     Tensor,
     argument,
+    reached,
     symbol_of,
 )
 from gluonize.judge.prove.slot_boxes import SharedMemory
@@ -34,7 +39,6 @@ from gluonize.trace.model.op import Block, Op, Region
 ENDS = frozenset(
     "scf.yield tt.return tt.reduce.return tt.scan.return scf.condition ttg.warp_yield ttg.warp_return".split()
 )
-UNKNOWN = "?"  # what is reached through a pointer that is no argument
 MOST_STEPS = 200_000
 MOST_PATHS = 64
 MOST_CALLS = 16  # of functions in each other
@@ -53,18 +57,6 @@ class Frame:
     name: str = ""
 
 
-@dataclass(frozen=True)
-class Access:
-    """An access to global memory that has to be where the source accesses memory: its pointer as it is computed, and when."""
-
-    pointer: Term
-    mask: Term
-    size: int
-    kind: str  # `pointer`, `buffer`, `copy`; `assume`: `mask` is what must not be
-    op: Op
-    loops: tuple[tuple[Term, Term], ...] = ()  # iterations and how many there are, outermost first
-
-
 class Machine:
     """side: 0 the source, 1 the kernel that is to compute the same."""
 
@@ -75,7 +67,8 @@ class Machine:
         self.frames = [Frame()]
         self.shared = SharedMemory(terms, lambda key: self._last_uses.get(key[0], 0) < self.line)
         self.conditions: list[Term] = []
-        self.promises: set[Term] = set()  # what the source assumes
+        # What the source assumes, under which conditions, and in loops that run how often.
+        self.promises: list[tuple[Term, tuple[Term, ...], tuple[Term, ...]]] = []
         # Tiles do not begin before what they are tiles of, where conditions hold: said where a proof rests on it.
         self.given: dict[tuple[Term, frozenset[Term], tuple[tuple[Term, Term], ...]], str] = {}
         self.env: dict[str, Any] = {}
@@ -87,6 +80,14 @@ class Machine:
         self.line = 0  # of the operation of the kernel itself that is looked at
         # Of a loop, by its line: how often it runs, and by how many remainders of its iterations it was looked at.
         self.trips: dict[int, tuple[Term, int]] = {}
+        # Whether the source has barriers; which accesses it has one before, by what tells them from others; what was accessed so far.
+        self.barriers = False
+        self.apart: dict[tuple, bool] = {}
+        self.known_apart: dict[tuple, bool] = {}
+        self.released: dict[tuple, int] = (
+            {}
+        )  # behind how many atomic operations that tell others the source has which loads
+        self.touched: set[tuple[str, bool]] = set()
         self.strict = module.has("tt.atomic_cas", "tt.atomic_poll", "amdg.buffer_atomic_cas")
 
     def run(self) -> list[Term]:
@@ -232,6 +233,8 @@ class Machine:
                     why = "not modelled: warps in partitions, and what they wait for" if several else "not known"
                     raise NotProved(f"{name} is {why}", op)
                 results = handler(self, op, [env[x] for x in op.operands])
+                if op.results and op.has_promises:
+                    hinted(self, op, results[0])
             for key, value in zip(op.results, results):
                 env[key] = value
         return "", [], block.ops[-1] if block.ops else None  # type: ignore[return-value]
@@ -348,9 +351,9 @@ class Machine:
             if name == UNKNOWN or self.strict:
                 seen = tuple(sorted(frame.counts.items()))
             else:
-                seen = tuple((k, frame.counts[k]) for k in (name, UNKNOWN) if frame.counts.get(k))
+                seen = tuple((k, frame.counts[k]) for k in (name, UNKNOWN, ACQUIRE) if frame.counts.get(k))
             inside = frame.loop is not None and (
-                name in frame.known or UNKNOWN in frame.known or (name == UNKNOWN or self.strict) and frame.known
+                {name, UNKNOWN, ACQUIRE} & frame.known or (name == UNKNOWN or self.strict) and frame.known
             )
             if seen or inside or frame.loop is None:
                 path.append(("loop" if inside else frame.name, seen))
@@ -359,9 +362,9 @@ class Machine:
             last = len(path) if seen or inside else last
         return self.terms.node("version", tuple(path[:last]), rounds, "version")
 
-    def stored(self, base: Term) -> None:
-        """A store through `base` has happened. Raises: StoresTo where the loop around it did not know."""
-        name = reached(base)
+    def stored(self, name: str) -> None:
+        """A store to an argument has happened, or an atomic operation that loads behind it wait for. Raises: StoresTo where the loop around it did
+        not know."""
         for frame in self.frames:
             if frame.loop is not None and name not in frame.known:
                 raise StoresTo(name, frame)
@@ -382,10 +385,6 @@ def copy_of(frame: Frame) -> Frame:
     again = copy(frame)
     again.counts = dict(frame.counts)
     return again
-
-
-def reached(base: Term) -> str:
-    return base.data[0] if base.op == "argument" else UNKNOWN
 
 
 def zero(t: Terms, element: str) -> Term:

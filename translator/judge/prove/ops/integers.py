@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from gluonize.judge.prove.op_table import row
 from gluonize.judge.prove.ops.opaque import generic
+from gluonize.judge.prove.promises import divided
 from gluonize.judge.prove.proof_values import Descriptor, NotProved, Tensor, like, wrap
 from gluonize.judge.prove.symbolic_program import Machine
 from gluonize.judge.prove.terms import COMMUTES, Term, Terms, bits, is_integer
@@ -23,6 +24,8 @@ def _two(name: str, function: Callable[[Terms, Term, Term, int], Term], boolean:
             if boolean is None:
                 raise NotProved(f"{name} of conditions", op)
             return [like(boolean(m.terms, a.term, b.term), op.type)]
+        if name.startswith(("arith.div", "arith.rem")):
+            divided(m, op, b, m.terms.value(b.term, bits(b.element)))
         return [like(wrap(m.terms, function(m.terms, a.term, b.term, bits(a.element)), a.element), op.type)]
 
 
@@ -45,10 +48,9 @@ def _unsigned(function: str) -> Callable[[Terms, Term, Term, int], Term]:
     return lambda t, a, b, w: getattr(t, function)(t.unsigned(a, w), t.unsigned(b, w))
 
 
-_two("arith.divsi", _signed("div"))
-_two("arith.remsi", _signed("rem"))
-_two("arith.divui", _unsigned("div"))
-_two("arith.remui", _unsigned("rem"))
+for _name in ("div", "rem"):
+    _two(f"arith.{_name}si", _signed(_name))
+    _two(f"arith.{_name}ui", _unsigned(_name))
 _two("arith.minsi", _signed("smaller"), _or)
 _two("arith.maxsi", _signed("larger"), _and)
 _two("arith.minui", _unsigned("smaller"), _and)

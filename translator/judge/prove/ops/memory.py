@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from gluonize.judge.prove.access_proofs import conjuncts
 from gluonize.judge.prove.op_table import row
-from gluonize.judge.prove.proof_values import Descriptor, NotProved, Tensor, again_shaped, argument, indices, like
-from gluonize.judge.prove.symbolic_program import Access, Machine, zero
+from gluonize.judge.prove.promises import ordered, told
+from gluonize.judge.prove.proof_values import (
+    ACQUIRE,
+    RELEASE,
+    Access,
+    Descriptor,
+    NotProved,
+    Tensor,
+    again_shaped,
+    argument,
+    indices,
+    like,
+    reached,
+)
+from gluonize.judge.prove.symbolic_program import Machine, zero
 from gluonize.judge.prove.terms import Term, bits, is_integer
 from gluonize.trace.model.elements import bits_of
 from gluonize.trace.model.op import Op
+
+_PAST_CACHES = re.compile(r"\bcache(?:Modifier|_modifier)? = cv\b")  # what other programs store meanwhile
 
 
 def bytes_of(element: str) -> int:
@@ -27,8 +43,8 @@ def fetched(
     if pointer.op != "ptr":
         raise NotProved("an address that is a choice", op)
     note(m, op, pointer, mask, size, kind)
-    if any(copy.reads for copy in m.shared.under_way()):
-        raise NotProved("a load while an asynchronous store is under way", op)
+    ordered(m, op, pointer.args[0], False)
+    told(m, op, pointer.args[0])
     if mask is t.false:
         value = None
     else:
@@ -44,7 +60,10 @@ def fetched(
 
 
 def note(m: Machine, op: Op, pointer: Term, mask: Term, size: int, kind: str) -> None:
-    """Remember that memory is accessed."""
+    """Remember that memory is accessed. Raises: NotProved behind an asynchronous store that has not been waited for, which may come later."""
+    its = [copy for copy in m.shared.under_way() if copy.reads and copy.op is not op]
+    if its and not (kind == "copy" and all(copy.op.name == op.name for copy in its)):
+        raise NotProved("memory is accessed while an asynchronous store is under way", op)
     m.accesses.append(Access(pointer, m.terms.both(*m.conditions, mask), size, kind, op, m.inside()))
 
 
@@ -63,7 +82,8 @@ def stored(
     conditions = conjuncts(mask)
     place, value = t.assuming(pointer, conditions), t.assuming(value, conditions)
     place, mask, value = (again_shaped(t, x, shape, narrow) for x in (place, mask, value))
-    m.stored(pointer.args[0])
+    ordered(m, op, pointer.args[0], True)
+    m.stored(reached(pointer.args[0]))
     m.effects.append(t.store(("store", narrow, element, size, ""), place, mask, value))
 
 
@@ -72,7 +92,7 @@ def load(m: Machine, op: Op, given: list) -> list:
     pointer, mask, other = (*given, None, None)[:3]
     kind = op.type
     element = "ptr" if kind.kind == "ptr" else kind.element
-    if op.attribute("isVolatile", False):
+    if op.attribute("isVolatile", False) or _PAST_CACHES.search(op.text):
         raise NotProved("a volatile load", op)
     term = fetched(
         m, op, pointer.term, m.terms.true if mask is None else mask.term, None if other is None else other.term, element,
@@ -134,10 +154,13 @@ def atomic(
     note(m, op, pointer, mask, size, kind)
     base = pointer.args[0]
     version = m.version(base)
-    m.stored(base)
+    ordered(m, op, base, True)
+    m.stored(reached(base))
     values = tuple(argument(t, x) for x in operands)
     made = t.node("operands", (), values, "operands") if len(values) > 1 else values[0]
     used = bool(op.results) and m.module.mentions[op.results[0]] > 1
+    if "relaxed" not in op.words:
+        m.stored(ACQUIRE if used else RELEASE)
     m.effects.append(t.store((f"atomic {how}", shape, element, size, ""), pointer, mask, made))
     if not op.results:
         return []

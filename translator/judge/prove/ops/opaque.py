@@ -12,7 +12,7 @@ from gluonize.judge.prove.terms import COMMUTES, is_integer
 from gluonize.trace.model.op import Op
 from gluonize.trace.model.op_text import VALUE
 
-_HINTS = re.compile(r"\{[^{}]*\}")
+_HINTS = re.compile(r"(?:, )?\btt\.\w+ = dense<[^>]*> : tensor<\w+>(?:, )?|\bttg\.\w+(?: = [^,}]*)?(?:, )?")
 
 
 # --- what is not interpreted
@@ -20,7 +20,7 @@ _HINTS = re.compile(r"\{[^{}]*\}")
 
 def said_of(op: Op) -> str:
     """What an operation says beside its operands, but for promises to the compiler."""
-    text = _HINTS.sub(lambda found: "" if "tt." in found.group() or "ttg." in found.group() else found.group(), op.body)
+    text = _HINTS.sub("", op.body).replace("{}", "")
     return re.sub(rf"{VALUE}", "%", text).strip()
 
 

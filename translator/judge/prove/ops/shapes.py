@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gluonize.judge.prove.op_table import row
-from gluonize.judge.prove.proof_values import NotProved, Tensor, again_shaped, indices, like, moved, wrap
-from gluonize.judge.prove.symbolic_program import Access, Machine
+from gluonize.judge.prove.proof_values import Access, NotProved, Tensor, again_shaped, indices, like, moved, wrap
+from gluonize.judge.prove.symbolic_program import Machine
 from gluonize.judge.prove.terms import Term, Terms, bits, is_integer
 from gluonize.trace.model.op import Op
 from gluonize.trace.model.types import Type
@@ -179,9 +179,13 @@ def no_effect(m: Machine, op: Op, given: list) -> list:
 def assume(m: Machine, op: Op, given: list) -> list:
     """What a kernel promises has to hold, or the compiler may do anything: the source's promises are taken as kept, others are checked."""
     (condition,) = given
+    loops = tuple(trips for _, trips in m.inside())
     if m.side == 0:
-        m.promises.add(condition.term)
-    elif condition.term not in m.promises:
+        m.promises.append((condition.term, tuple(m.conditions), loops))
+    elif not any(
+        term is condition.term and {*needs} <= {*m.conditions} and within == loops[: len(within)]
+        for term, needs, within in m.promises
+    ):
         t = m.terms  # asked when the loops around it are understood
         broken = t.no(m.decided(condition.term))
         m.accesses.append(

@@ -153,7 +153,8 @@ def async_wait(m: Machine, op: Op, given: list) -> list:
 
 @row("ttg.barrier", "gpu.barrier")
 def barrier(m: Machine, op: Op, given: list) -> list:
-    m.shared.barrier()
+    # Copies that are under way may read and store global memory behind it.
+    m.shared.barrier(everywhere="local" not in op.words and not any(m.shared.under_way()))
     return []
 
 

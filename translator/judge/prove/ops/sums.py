@@ -176,6 +176,7 @@ def scaled_product(
         of_a,
         op.attribute("lhs_k_pack", True),
         op.attribute("rhs_k_pack", True),
+        op.attribute("fastMath", False),
     )
     made = t.node("dot_scaled", data, (*operands, argument(t, acc)), acc.element)
     return like(made, op.type)
