@@ -245,11 +245,15 @@ class _Reader:
             arguments[name] = found
         autotuned = bool(self.every_config or self.evidence.unread and self.is_autotuned)
         options = {} if autotuned or self.site.spread else dict(DEFAULT_OPTIONS)
+        open_options: list[str] = []
         for name, value in states[0].options.items():
             options.pop(name, None)
             same = all(state.options.get(name) == value for state in states[1:])
-            if name in AMD_OPTIONS and name not in arguments and same and isinstance(value, (int, float, str)):
-                options[name] = value
+            if name in AMD_OPTIONS and name not in arguments:
+                if same and isinstance(value, (int, float, str)):
+                    options[name] = value
+                elif has_model(value):
+                    open_options.append(name)
         caller = ""
         if len(way.calls) > 1:
             caller = f"called from {way.calls[-1].place(self.evidence.loaded.path)}"
@@ -260,8 +264,9 @@ class _Reader:
         configs = tuple(self.config(config, states) for config in every)
         values, grid = _held(arguments, states)
         return self.blank(
-            caller=caller, arguments=arguments, options=options, configs=configs, values=values, grid=grid
-        )
+            caller=caller, arguments=arguments, options=options, configs=configs, values=values, grid=grid,
+            open_options=tuple(open_options),
+        )  # fmt: skip
 
     def config(self, config: triton.Config | None, states: list[HostState]) -> BoundConfig:
         """What a configuration of `triton.autotune` adds, and then the heuristics, whose answers are the same whatever is supposed."""
@@ -277,7 +282,8 @@ class _Reader:
         for name, function in self.evidence.heuristics.items():
             answers = [self.answer(function, given) for given in arguments]
             if not any(map(has_model, answers)) and has_form(answers[0]) and all(a == answers[0] for a in answers):
-                constexprs[name] = encode_value(answers[0])
+                is_option = name in AMD_OPTIONS and name not in parameters
+                (options if is_option else constexprs)[name] = encode_value(answers[0])
             for given, answer in zip(arguments, answers):
                 given[name] = answer
         return BoundConfig(constexprs, options)
