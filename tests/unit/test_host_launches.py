@@ -481,3 +481,11 @@ def k(a, b, c, N: tl.constexpr):
 """
     found = derived(tmp_path, "", kernel)
     assert [spec.constexprs["N"] for spec in found.launches] == [64]
+
+
+def test_a_type_that_the_front_end_asks_for_is_that_of_what_is_made_like_it_too(tmp_path):
+    kernel = KERNEL.replace("tl.load(x_ptr + i, mask=i < n) * 2", "tl.erf(tl.load(x_ptr + i, mask=i < n))")
+    found = derived(
+        tmp_path, "def run(x):\n    y = torch.empty_like(x)\n    k[(1,)](x, y, x.numel(), BLOCK=64)\n", kernel
+    )
+    assert [(s.signature["x_ptr"], s.signature["y_ptr"]) for s in found.launches] == [("*fp32", "*fp32")]

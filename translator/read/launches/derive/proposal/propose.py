@@ -115,7 +115,8 @@ class Proposer:
         for name in self.evidence.heuristics.keys() & {*AMD_OPTIONS} - self.evidence.parameters.keys():
             if isinstance(value := self.heuristic(name, found, config).value, int):
                 options[name] = value
-        return Proposal(self.evidence.name, ordered, options, made, *known)
+        alike = {name: root for name, root in roots(self.state).items() if name in ordered}
+        return Proposal(self.evidence.name, ordered, options, made, *known, alike)
 
     # --- one argument
 
