@@ -489,3 +489,12 @@ def test_a_type_that_the_front_end_asks_for_is_that_of_what_is_made_like_it_too(
         tmp_path, "def run(x):\n    y = torch.empty_like(x)\n    k[(1,)](x, y, x.numel(), BLOCK=64)\n", kernel
     )
     assert [(s.signature["x_ptr"], s.signature["y_ptr"]) for s in found.launches] == [("*fp32", "*fp32")]
+
+
+def test_what_assembly_takes_in_a_register_of_fp32_is_fp32(tmp_path):
+    kernel = KERNEL.replace(
+        "tl.load(x_ptr + i, mask=i < n) * 2",
+        'tl.inline_asm_elementwise("ex2.approx.f32 $0, $1;", "=f, f", [tl.load(x_ptr + i, mask=i < n)], tl.float32, True, 1)',
+    )
+    found = derived(tmp_path, "", kernel)
+    assert [s.signature["x_ptr"] for s in found.launches] == ["*fp32"]
