@@ -31,7 +31,7 @@ from gluonize.read.launches.derive.proposal.known_values import known_values
 from gluonize.read.launches.derive.proposal.propose import DEFAULT_OPTIONS
 from gluonize.read.launches.derive.supposed import SUPPOSITIONS, Supposition, supposed_now, supposing
 from gluonize.read.spec.descriptors import DescriptorType
-from gluonize.read.spec.launch import AMD_OPTIONS, type_problem
+from gluonize.read.spec.launch import AMD_OPTIONS, OPTIONS_OF_LAUNCHES, type_problem
 from gluonize.triton_api.jit_functions import JITCallable
 from gluonize.triton_api.language import tl
 from gluonize.triton_api.package import triton
@@ -193,6 +193,9 @@ class _Reader:
         state = self.state(_Way((self.site,)))
         given = set(state.arguments) if state is not None else set(self.site.arguments)
         missing = [n for n, p in self.evidence.parameters.items() if n not in given | self.told() and not p.has_default]
+        if (wrong := self.unknown_option(state)) and not missing:
+            problem = f"{wrong} is no argument of the kernel, and no option of Triton's"
+            return self.blank(problem=problem, problem_line=self.site.line)
         if not missing or state is None:
             return None
         if self.evidence.unread and self.is_autotuned and not self.every_config:
@@ -207,6 +210,16 @@ class _Reader:
             )
             return self.blank(problem=f"{unknown}, and {lacks}", problem_line=spreads[0].value.lineno)
         return self.blank(problem=lacks, problem_line=self.site.line)
+
+    def unknown_option(self, state: HostState | None) -> str:
+        """What a launch gives by a name that neither the kernel has nor a backend of Triton; "" for nothing, and where something else than
+        Triton's decorators may take it."""
+        if state is None or any(
+            d.kind not in ("jit", "autotune", "heuristics") for d in self.evidence.loaded.decorators
+        ):
+            return ""
+        known = {*self.evidence.parameters, *OPTIONS_OF_LAUNCHES}
+        return next((name for name in state.options if isinstance(name, str) and name not in known), "")
 
     @property
     def is_autotuned(self) -> bool:
