@@ -250,6 +250,14 @@ def without_row(text: str) -> str:
     return next((x for x in instructions(text) if x not in (*NO_EFFECT, *BARRIERS) and _step(x) is None), "")
 
 
+def special_registers(text: str) -> list[str]:
+    """The registers that PTX reads and does not declare, such as `%smid`, in their order."""
+    declared = re.findall(r"%\w+", " ".join(re.findall(r"\.reg[^;]*;", text)))
+    return [
+        name for name in re.findall(r"%[a-z]\w*", text) if not any(name.startswith(d.rstrip("<>")) for d in declared)
+    ]
+
+
 def _step(instruction: str) -> Step | None:
     m = _INSTRUCTION.fullmatch(instruction)
     if m is None or (found := _row(m.group(1))) is None:

@@ -409,3 +409,11 @@ def test_comments_within_a_call_are_kept(tmp_path):
 """
     out = written(f"{HEAD}{HELPER}@triton.jit\n{SIGNATURE}{body}{OUT}", tmp_path)
     assert "    # all of it\n    p_offs_m = " in out and "  # the tile\n    total = tl.load(p_ptrs)" in out
+
+
+@pytest.mark.parametrize("asked", ["p.dtype.element_ty", "p.type.element_ty.element_ty", "p.type.element_ty"])
+def test_the_type_of_a_tile_is_that_of_its_elements(tmp_path, asked):
+    """To a block pointer the first `element_ty` is the type of its tile, and a conversion to that is one to the type of its elements."""
+    body = f"    p = {MAKE.format(0, 0)}\n    tl.store(p, (tl.load(p) * 2.0).to({asked}))\n"
+    text = written(HEAD + "@triton.jit\n" + SIGNATURE + body, tmp_path)
+    assert ".to(x.dtype.element_ty)" in text or "_ptrs.dtype.element_ty)" in text

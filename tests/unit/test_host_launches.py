@@ -1,6 +1,7 @@
 """Launches that stand in host code: what is known of them, and whether a translation serves them."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -425,3 +426,81 @@ def test_the_addresses_of_the_kernel_tell_the_rank_where_no_caller_does(tmp_path
     kernel = KERNEL.replace("tl.load(x_ptr + i", "tl.load(x_ptr + tl.program_id(1) * n + i")
     (found,) = read(tmp_path, "\ndef run(x):\n    k[(1,)](x, x, x.stride(1), BLOCK=64)\n", kernel)
     assert found.arguments["n"].kind != "constexpr"
+
+
+MADE = "    y = torch.empty_like(x, dtype=torch.float16)\n"
+FORMS = {
+    "of a loop": f"def run(x):\n{MADE}    for kernel in (k,):\n        kernel[(1,)](x, y, 64, BLOCK=128)\n",
+    "handed on": "def launch(kernel, grid, *args, **options):\n    kernel[grid](*args, **options)\n"
+    f"def run(x):\n{MADE}    launch(k, (1,), x, y, 64, BLOCK=128)\n",
+    "returned": f"def pick():\n    return {{2: k}}\ndef run(x):\n{MADE}    pick().get(2)[(1,)](x, y, 64, BLOCK=128)\n",
+    "attribute": "class Layer:\n    def __init__(self):\n        self.kernel = k\n"
+    f"    def forward(self, x):\n{''.join('    ' + MADE)}        self.kernel[(1,)](x, y, 64, BLOCK=128)\n",
+    "default": "import sys\n"
+    f"def run(x, name='k'):\n{MADE}    getattr(sys.modules[__name__], name)[(1,)](x, y, 64, BLOCK=128)\n",
+    "by its text": f"def run(x):\n{MADE}    globals()['k'][(1,)](x, y, 64, BLOCK=128)\n",
+    "partial of run": "import functools\n"
+    f"def run(x):\n{MADE}    f = functools.partial(k.run, grid=(1,), warmup=False)\n    f(x, y, 64, BLOCK=128)\n",
+    "spread": f"META = dict(BLOCK=128)\ndef run(x):\n{MADE}    args = (x, y, 64)\n    extra = {{**META, 'num_warps': 4}}\n    k[(1,)](*args, **extra)\n",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_of_a_launch(tmp_path, form):
+    (found,) = read(tmp_path, FORMS[form])
+    assert not found.problem
+    assert known(found) == {"x_ptr": "*", "y_ptr": "*fp16", "n": "i32", "BLOCK": 128}
+
+
+def test_an_option_that_host_code_does_not_show_is_said_where_the_text_asserts_it(tmp_path):
+    host = (
+        "def run(x, config):\n    y = torch.empty_like(x)\n    k[(1,)](x, y, 64, BLOCK=128, num_warps=config.warps)\n"
+    )
+    (found,) = read(tmp_path, host)
+    assert found.open_options == ("num_warps",)
+    assert "num_warps is 4" in said(replace(binding(), open_options=("num_warps",)))
+
+
+def test_a_heuristic_may_give_an_option_of_the_launch(tmp_path):
+    kernel = KERNEL.replace(
+        "@triton.jit", '@triton.heuristics({"num_warps": lambda a: 8 if a["BLOCK"] > 512 else 4})\n@triton.jit'
+    )
+    found = derived(
+        tmp_path, "def run(x):\n    y = torch.empty_like(x)\n    k[(1,)](x, y, x.numel(), BLOCK=1024)\n", kernel
+    )
+    assert [spec.options["num_warps"] for spec in found.launches] == [8]
+
+
+def test_the_side_of_a_dot_is_guessed_so_that_it_fits(tmp_path):
+    kernel = """
+@triton.jit
+def k(a, b, c, N: tl.constexpr):
+    i = tl.arange(0, N)
+    at = i[:, None] * N + i[None, :]
+    tl.store(c + at, tl.dot(tl.load(a + at), tl.load(b + at)))
+"""
+    found = derived(tmp_path, "", kernel)
+    assert [spec.constexprs["N"] for spec in found.launches] == [64]
+
+
+def test_a_type_that_the_front_end_asks_for_is_that_of_what_is_made_like_it_too(tmp_path):
+    kernel = KERNEL.replace("tl.load(x_ptr + i, mask=i < n) * 2", "tl.erf(tl.load(x_ptr + i, mask=i < n))")
+    found = derived(
+        tmp_path, "def run(x):\n    y = torch.empty_like(x)\n    k[(1,)](x, y, x.numel(), BLOCK=64)\n", kernel
+    )
+    assert [(s.signature["x_ptr"], s.signature["y_ptr"]) for s in found.launches] == [("*fp32", "*fp32")]
+
+
+def test_what_assembly_takes_in_a_register_of_fp32_is_fp32(tmp_path):
+    kernel = KERNEL.replace(
+        "tl.load(x_ptr + i, mask=i < n) * 2",
+        'tl.inline_asm_elementwise("ex2.approx.f32 $0, $1;", "=f, f", [tl.load(x_ptr + i, mask=i < n)], tl.float32, True, 1)',
+    )
+    found = derived(tmp_path, "", kernel)
+    assert [s.signature["x_ptr"] for s in found.launches] == ["*fp32"]
+
+
+def test_what_neither_the_kernel_nor_triton_takes_is_named(tmp_path):
+    host = "def run(x):\n    y = torch.empty_like(x)\n    k[(1,)](x, y, 64, BLOCK=128, SIZE=3, num_warps=8, maxnreg=128)\n"
+    (found,) = read(tmp_path, host)
+    assert found.problem == "SIZE is no argument of the kernel, and no option of Triton's"

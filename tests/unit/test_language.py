@@ -8,6 +8,7 @@ from translation_of import dedent
 from gluonize.judge.lower.children.worker import WorkerPool
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.request import TranslateRequest
+from gluonize.rules import ptx
 from gluonize.translation import translate_kernel
 
 TARGETS = ("gfx950", "gfx1100")
@@ -283,3 +284,9 @@ def test_nvidias_device_library_is_refused(pool, tmp_path):
     text += "    o = tl.arange(0, B)\n    tl.store(y_ptr + o, libdevice.mul_rn(tl.load(x_ptr + o), 2.0))\n"
     with pytest.raises(AssertionError, match="nvidia-only"):
         checked(pool, tmp_path, text, "kernel", "gfx950", {"x_ptr": "*fp32", "y_ptr": "*fp32"})
+
+
+def test_registers_of_the_machine_are_told_from_those_that_ptx_declares():
+    declared = "{ .reg .b32 %r<3>; .reg .f32 t; mov.b32 %r1, $1; mov.b32 $0, %r1; }"
+    assert ptx.special_registers("mov.u32 $0, %smid;") == ["%smid"]
+    assert ptx.special_registers(declared) == []

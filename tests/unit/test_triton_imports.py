@@ -128,3 +128,12 @@ def test_an_import_that_cannot_hold_is_told(tmp_path: Path):
     text = dedent(OLD) + KERNEL.format(value="x * 2") + "\n\nPRUNE = early_config_prune\n"
     result = translate(tmp_path, text, SPEC)
     assert any("triton.ops.matmul_perf_model.early_config_prune" in note for note in result.notes), result.notes
+
+
+def test_what_is_used_like_triton_is_triton_however_it_is_made(tmp_path):
+    path = tmp_path / "m.py"
+    path.write_text(
+        "from elsewhere.lazy import Lazy\ntriton = Lazy('triton')\ntl = Lazy('triton.language')\n"
+        "@triton.jit\ndef k(x, B: tl.constexpr):\n    tl.store(x + tl.arange(0, B), tl.program_id(0))\n"
+    )
+    assert [info.name for info in list_kernels(str(path))] == ["k"]

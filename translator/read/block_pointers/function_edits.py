@@ -49,7 +49,9 @@ class _FunctionEdits:
                     continue
                 if use.kind in ("load", "store"):
                     found += self.access(web, use)
-                elif use.kind in ("attribute", "test"):
+                elif use.kind == "attribute":
+                    found.append(self.type_of(web, use.node))
+                elif use.kind == "test":
                     found.append((*self.source.span(use.node), self.texts.text(web, PTRS)))
                 elif use.kind == "return":
                     wanted = self.results(self.function, use.position)
@@ -57,6 +59,18 @@ class _FunctionEdits:
         for call, callee in self.function.calls:
             found += self.arguments(call, callee)
         return found + self.signature()
+
+    def type_of(self, web: Web, node: ast.Name) -> Edit:
+        """`p.type.element_ty.element_ty`: to a block pointer the first is the type of its tile, and the second that of its elements."""
+        parents = self.function.parents
+        part: ast.AST = parents[node]
+        text = f"{self.texts.text(web, PTRS)}.{part.attr}"  # type: ignore[attr-defined]
+        for _ in range(2):
+            above = parents.get(part)
+            if not isinstance(above, ast.Attribute) or above.attr != "element_ty":
+                break
+            part, text = above, f"{self.texts.text(web, PTRS)}.dtype.element_ty"
+        return (*self.source.span(part), text)
 
     def replacement(self, s: ast.stmt, lines: list[str]) -> list[Edit]:
         start, end = self.source.span(s)

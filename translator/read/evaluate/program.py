@@ -24,7 +24,7 @@ from gluonize.read.names.bindings import Binding
 from gluonize.read.names.effects import Effects
 from gluonize.read.names.renamed import renamed_value
 from gluonize.read.names.scope import Frame, Scope
-from gluonize.read.names.triton_by_use import forked, is_fork, module_of_fork, stands_for
+from gluonize.read.names.triton_by_use import forked, is_fork, module_of_fork, stands_for, used_as
 from gluonize.read.unresolved import NoValue, Place, Raised, Undetermined
 from gluonize.triton_api.jit_functions import JITCallable
 
@@ -402,7 +402,15 @@ class Program:
         before = scope.bindings.positions.get(id(node))
         if binding.kind == "assign":
             assert binding.value is not None
-            value = scope.right_side(node)
+            try:
+                value = scope.right_side(node)
+            except NoValue as error:
+                found = used_as(binding.name, scope) if isinstance(scope, Scope) and not binding.path else None
+                if found is None:
+                    raise
+                what = f"{scope.path}:{node.lineno}: {binding.name} is used like Triton, and taken to be Triton's"  # type: ignore[attr-defined]
+                self.note(f"{what}: {error.reason}")
+                return found
             for index in binding.path:
                 if isinstance(index, tuple):
                     items = self.evaluator.iterate(value, scope.place(node))

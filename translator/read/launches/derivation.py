@@ -108,7 +108,8 @@ def _same_descriptors(one: LaunchSpec, other: LaunchSpec) -> bool:
 def _chosen(evidence: Evidence, bindings: tuple[LaunchBinding, ...]) -> list[LaunchBinding]:
     """The launches of host code with the configurations that are translated for."""
     # One that goes around `triton.autotune` has the configuration that it passes.
-    own = [[not c.options or any(_is(c, config) for config in evidence.configs) for c in b.configs] for b in bindings]
+    every = evidence.configs
+    own = [[not c.options or not every or any(_is(c, x) for x in every) for c in b.configs] for b in bindings]
     return [replace(b, configs=tuple(itertools.compress(b.configs, kept))) for b, kept in zip(bindings, own)]
 
 

@@ -1,6 +1,7 @@
 """Triton under another name: forks, and imports that cannot be followed.
 
     from pkg._triton import tl, triton      # pkg is not here: `@triton.jit` and `tl.load` below say what they are
+    tl = LazyImport("triton.language")      # what makes it is not known
     import acme_triton as triton            # a fork: its modules are those of Triton
 
 A translation is made with the Triton that runs here, so a fork's module is read as Triton's module of the same name.
@@ -75,6 +76,12 @@ def stands_for(node: ast.Import | ast.ImportFrom, alias: ast.alias, module: str,
     return _like_triton(bound, used)
 
 
+def used_as(name: str, scope: Scope) -> Any:
+    """What of Triton a module uses a name as that it is given in a way that is not followed: `tl = LazyImport("triton.language")`. None for
+    what it uses otherwise."""
+    return _like_triton(name, _uses(scope)) if scope.kind == "module" else None
+
+
 def forked(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
     """The fork that an import names, "" for none: a package that is called something with `triton` where Triton has what is imported."""
     module, name = (node.module or "", alias.name) if isinstance(node, ast.ImportFrom) else (alias.name, "")
@@ -117,4 +124,4 @@ def _uses(scope: Scope) -> dict[str, frozenset[str]]:
     return {name: frozenset(asked) for name, asked in found.items()}
 
 
-__all__ = ["forked", "is_fork", "module_of_fork", "stands_for"]
+__all__ = ["forked", "is_fork", "module_of_fork", "stands_for", "used_as"]

@@ -47,6 +47,50 @@ _OPTIONS = (
     "allow_flush_denorm",
     "max_num_imprecise_acc_default",
 )
+# All that launches are given by name beside the arguments of kernels: the options of Triton's backends (`HIPOptions` and `CUDAOptions` of
+# Triton 3.9.0), those that earlier releases and forks had, and what `run` takes.
+OPTIONS_OF_LAUNCHES = (
+    *_OPTIONS,
+    *(
+        "allowed_dot_input_precisions",
+        "arch",
+        "backend_name",
+        "clc",
+        "cluster_dims",
+        "debug",
+        "default_dot_input_precision",
+    ),
+    *("deprecated_fp8_dot_operand_dtypes", "device", "device_type", "enable_reflect_ftz", "enable_warp_specialization"),
+    *(
+        "extern_libs",
+        "fpsan_homomorphic_casts",
+        "grid",
+        "instrumentation_mode",
+        "ir_override",
+        "launch_pdl",
+        "min_shared_mem",
+    ),
+    *("noinline", "num_buffers_warp_spec", "num_consumer_groups", "optimize_epilogue", "ptx_options", "ptx_version"),
+    *(
+        "reg_dec_producer",
+        "reg_inc_consumer",
+        "sanitize_overflow",
+        "sched4reg",
+        "stream",
+        "supported_fp8_dtypes",
+        "warmup",
+    ),
+    *(
+        "warp_size",
+        "wgp_cu_mode",
+        "bind",
+        "launch_metadata",
+        "ctas_per_cga",
+        "preferred_ctas_per_cga",
+        "minRegAutoWS",
+        "maxRegAutoWS",
+    ),
+)
 _WRITTEN_BY = "gluonize capture writes one, and so does gluonize translate --write-launches FILE"
 _OWN_ID = "give each an id of its own, or none"
 # What the tables of a launch look like.

@@ -50,6 +50,9 @@ def _refusal(facts: FunctionFacts, node: ast.Call, text: str | None, given) -> T
     if missing:
         what = f"the PTX instruction `{missing}` has no counterpart"
         place = _place(facts, given["asm"], missing) or node
+    elif text is not None and (registers := ptx.special_registers(text)):
+        what = f"the PTX register `{registers[0]}` has no counterpart"
+        place = _place(facts, given["asm"], registers[0]) or node
     elif text is None:
         what = "the text of inline assembly is not known"
     else:

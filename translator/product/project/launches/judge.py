@@ -20,6 +20,10 @@ from gluonize.read.spec.launch import compiled_as
 STATUSES = ("served", "served-in-part", "not-served", "refused", "unread")
 
 
+# Options of a launch that a translation asserts.
+_ASSERTED_OPTIONS = ("num_warps", "num_ctas")
+
+
 @dataclass(frozen=True)
 class HostLaunch:
     """What is said of one launch in host code. status: of `STATUSES`; where: what has to hold of arguments that host code does not
@@ -147,6 +151,9 @@ def _where(way: BoundLaunch, asserted: frozenset[str]) -> tuple[str, ...]:
             together.setdefault(shown(way.spec.constexprs.get(name)), []).append(name)
         elif isinstance(kind, str) and kind.startswith("*") and name in asserted:
             together.setdefault(kind[1:], []).append(name)
+    for name in _ASSERTED_OPTIONS:
+        if name in way.binding.open_options and name in way.spec.options:
+            together.setdefault(str(way.spec.options[name]), []).append(name)
     return tuple(f"{_listed(names)} {'is' if len(names) == 1 else 'are'} {value}" for value, names in together.items())
 
 

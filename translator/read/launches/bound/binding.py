@@ -48,7 +48,7 @@ class BoundConfig:
 class LaunchBinding:
     """One way in which one launch in host code is reached. caller: where it is called from, and with which parameters of a test, "" where
     nothing calls it. values, grid: the numbers that arguments hold and the sizes of tensors, as launch specs have them, and how many programs
-    there are, where host code says so. problem: why it cannot be read, with the line of that, "" where it can. left: in how many further
+    there are, where host code says so. open_options: those that the launch gives, with values that host code does not show. problem: why it cannot be read, with the line of that, "" where it can. left: in how many further
     ways the launch is reached that are not followed; of each launch one binding counts them."""
 
     kernel: str
@@ -60,6 +60,7 @@ class LaunchBinding:
     configs: tuple[BoundConfig, ...] = ()
     values: dict[str, Any] = field(default_factory=dict)
     grid: tuple[int, ...] = ()
+    open_options: tuple[str, ...] = ()
     problem: str = ""
     problem_line: int = 0
     left: int = 0

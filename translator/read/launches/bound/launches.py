@@ -31,7 +31,7 @@ from gluonize.read.launches.derive.proposal.known_values import known_values
 from gluonize.read.launches.derive.proposal.propose import DEFAULT_OPTIONS
 from gluonize.read.launches.derive.supposed import SUPPOSITIONS, Supposition, supposed_now, supposing
 from gluonize.read.spec.descriptors import DescriptorType
-from gluonize.read.spec.launch import AMD_OPTIONS, type_problem
+from gluonize.read.spec.launch import AMD_OPTIONS, OPTIONS_OF_LAUNCHES, type_problem
 from gluonize.triton_api.jit_functions import JITCallable
 from gluonize.triton_api.language import tl
 from gluonize.triton_api.package import triton
@@ -193,6 +193,9 @@ class _Reader:
         state = self.state(_Way((self.site,)))
         given = set(state.arguments) if state is not None else set(self.site.arguments)
         missing = [n for n, p in self.evidence.parameters.items() if n not in given | self.told() and not p.has_default]
+        if (wrong := self.unknown_option(state)) and not missing:
+            problem = f"{wrong} is no argument of the kernel, and no option of Triton's"
+            return self.blank(problem=problem, problem_line=self.site.line)
         if not missing or state is None:
             return None
         if self.evidence.unread and self.is_autotuned and not self.every_config:
@@ -207,6 +210,16 @@ class _Reader:
             )
             return self.blank(problem=f"{unknown}, and {lacks}", problem_line=spreads[0].value.lineno)
         return self.blank(problem=lacks, problem_line=self.site.line)
+
+    def unknown_option(self, state: HostState | None) -> str:
+        """What a launch gives by a name that neither the kernel has nor a backend of Triton; "" for nothing, and where something else than
+        Triton's decorators may take it."""
+        if state is None or any(
+            d.kind not in ("jit", "autotune", "heuristics") for d in self.evidence.loaded.decorators
+        ):
+            return ""
+        known = {*self.evidence.parameters, *OPTIONS_OF_LAUNCHES}
+        return next((name for name in state.options if isinstance(name, str) and name not in known), "")
 
     @property
     def is_autotuned(self) -> bool:
@@ -245,11 +258,15 @@ class _Reader:
             arguments[name] = found
         autotuned = bool(self.every_config or self.evidence.unread and self.is_autotuned)
         options = {} if autotuned or self.site.spread else dict(DEFAULT_OPTIONS)
+        open_options: list[str] = []
         for name, value in states[0].options.items():
             options.pop(name, None)
             same = all(state.options.get(name) == value for state in states[1:])
-            if name in AMD_OPTIONS and name not in arguments and same and isinstance(value, (int, float, str)):
-                options[name] = value
+            if name in AMD_OPTIONS and name not in arguments:
+                if same and isinstance(value, (int, float, str)):
+                    options[name] = value
+                elif has_model(value):
+                    open_options.append(name)
         caller = ""
         if len(way.calls) > 1:
             caller = f"called from {way.calls[-1].place(self.evidence.loaded.path)}"
@@ -260,8 +277,9 @@ class _Reader:
         configs = tuple(self.config(config, states) for config in every)
         values, grid = _held(arguments, states)
         return self.blank(
-            caller=caller, arguments=arguments, options=options, configs=configs, values=values, grid=grid
-        )
+            caller=caller, arguments=arguments, options=options, configs=configs, values=values, grid=grid,
+            open_options=tuple(open_options),
+        )  # fmt: skip
 
     def config(self, config: triton.Config | None, states: list[HostState]) -> BoundConfig:
         """What a configuration of `triton.autotune` adds, and then the heuristics, whose answers are the same whatever is supposed."""
@@ -277,7 +295,8 @@ class _Reader:
         for name, function in self.evidence.heuristics.items():
             answers = [self.answer(function, given) for given in arguments]
             if not any(map(has_model, answers)) and has_form(answers[0]) and all(a == answers[0] for a in answers):
-                constexprs[name] = encode_value(answers[0])
+                is_option = name in AMD_OPTIONS and name not in parameters
+                (options if is_option else constexprs)[name] = encode_value(answers[0])
             for given, answer in zip(arguments, answers):
                 given[name] = answer
         return BoundConfig(constexprs, options)

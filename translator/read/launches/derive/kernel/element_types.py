@@ -114,6 +114,8 @@ def _float(name: str, loads: Use, stores: Counter, converts: bool, like: str) ->
         return Element(converted[0], "what is stored is converted to it", "use")
     if is_statistic(name) and not stores["cast"]:
         return Element("fp32", "its name: a statistic, which is kept in fp32", "name")
+    if loads.any("register:fp32") and not loads.any("cast:fp32"):
+        return Element("fp32", "assembly takes its values in registers of fp32", "use")
     if loads.any("cast:fp32"):
         return Element(HALF, "its values are converted to fp32", "use")
     if stores["to:float32"] and not stores["cast"]:

@@ -259,6 +259,8 @@ class _Reader:
         elif name == "cdiv":
             for operand in operands:
                 self.mark(self.origins(operand), "integer")
+        elif name == "inline_asm_elementwise":
+            self.assembly(function, operands, named)
         elif name in ("to", "cast") and operands:
             kind = operands[1] if len(operands) > 1 else named.get("dtype")
             self.mark(self.origins(kind), "dtype")
@@ -281,6 +283,21 @@ class _Reader:
             for text in self.constants(function, kind) if kind is not None else []:
                 self.mark(self.origins(operand), f"format:{text}")
             self.mark(self.origins(scale), "scale")
+
+    def assembly(self, function: JitSource, operands: list[ast.expr], named: dict[str, ast.expr]) -> None:
+        """What assembly takes in a register of fp32 each."""
+        constraints, given, pack = (
+            named.get(name, operands[at] if at < len(operands) else None)
+            for name, at in (("constraints", 1), ("args", 2), ("pack", 5))
+        )
+        text = next(iter(self.constants(function, constraints)), None) if constraints is not None else None
+        single = pack is None or 1 in self.constants(function, pack)
+        if not isinstance(text, str) or not isinstance(given, (ast.List, ast.Tuple)) or not single:
+            return
+        inputs = [part.strip() for part in text.split(",") if not part.strip().startswith("=")]
+        for constraint, value in zip(inputs, given.elts):
+            if constraint == "f":
+                self.mark(self.origins(value), "register:fp32")
 
     def cast(self, function: JitSource, operand: ast.expr, kind: ast.expr | None) -> None:
         value = self.flow._named(function, kind) if kind is not None else None

@@ -79,7 +79,8 @@ class Guess:
 @dataclass(frozen=True)
 class Proposal:
     """A launch that is proposed: a guess for every argument, and the options. described: tensor descriptors that the host makes. values:
-    what arguments hold, as far as the source says it, as launch specs have it; grid: () where it is not known."""
+    what arguments hold, as far as the source says it, as launch specs have it; grid: () where it is not known. alike: of arguments that
+    are tensors of a type that host code does not show, the tensor of its that they have it from."""
 
     kernel: str
     arguments: dict[str, Guess]
@@ -87,9 +88,16 @@ class Proposal:
     described: dict[str, Descriptor] = field(default_factory=dict)
     values: dict[str, Any] = field(default_factory=dict)
     grid: tuple[int, ...] = ()
+    alike: dict[str, str] = field(default_factory=dict)
 
     def with_guesses(self, changed: dict[str, Guess]) -> Proposal:
-        return replace(self, arguments={**self.arguments, **changed})
+        """Other guesses for some arguments; a type of one is that of all that are the same tensor, or made like it."""
+        types = {
+            self.alike[n]: g for n, g in changed.items() if n in self.alike and len(g.kind) > 1 and g.kind[0] == "*"
+        }
+        same = {n: types[root] for n, root in self.alike.items() if root in types and self.arguments[n].kind[:1] == "*"}
+        same = {n: g for n, g in same.items() if self.arguments[n].confidence not in ("given", "read")}
+        return replace(self, arguments={**self.arguments, **same, **changed})
 
     def spec(self, id: str, source: str) -> LaunchSpec:
         """The launch in spec form. Raises: TranslationError for a value that has none."""

@@ -20,6 +20,8 @@ def heuristic_choices(evidence: Evidence, first: Proposal, proposer: Proposer) -
     config = evidence.configs[0] if evidence.configs else None
     out: list[tuple[str, Guess]] = []
     for flag, function in evidence.heuristics.items():
+        if flag not in first.arguments:
+            continue  # an option of the launch
         value = first.arguments[flag].value
         if not isinstance(value, bool) or not isinstance(function, UserFunction):
             continue

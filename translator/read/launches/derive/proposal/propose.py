@@ -111,7 +111,12 @@ class Proposer:
         found |= {n: unspecialized(g, self.evidence.parameters[n]) for n, g in found.items()}
         ordered = {name: found[name] for name in self.evidence.parameters}
         known = known_values(self.state, self.other, ordered)
-        return Proposal(self.evidence.name, ordered, self.options(config), made, *known)
+        options = self.options(config)
+        for name in self.evidence.heuristics.keys() & {*AMD_OPTIONS} - self.evidence.parameters.keys():
+            if isinstance(value := self.heuristic(name, found, config).value, int):
+                options[name] = value
+        alike = {name: root for name, root in roots(self.state).items() if name in ordered}
+        return Proposal(self.evidence.name, ordered, options, made, *known, alike)
 
     # --- one argument
 

@@ -12,6 +12,8 @@ from gluonize.triton_api.language import tl
 
 # A tile of one dimension covers a row; those of several, and of a dot, are small enough for registers and LDS together.
 _ROW_TILE, _TILE, _DOT_TILE, _DOT_DEPTH = 1024, 32, 64, 32
+# The greatest side of a dot that is guessed by its name: a result of 512 x 512 in fp32 is 1 MiB, twice the vector registers of a compute unit.
+_DOT_SIDE = 256
 
 # The largest number of float8_e4m3fn (OCP 8-bit floating point specification).
 _FP8_MAX = 448.0
@@ -115,7 +117,7 @@ def _function(name: str, evidence: Evidence) -> Guess:
 def _tile(name: str, evidence: Evidence) -> Guess:
     plain, tiles = name.lower(), evidence.tiles
     role = size_role(name) if not is_tile(name) else None
-    if role is not None and role.what != "batch":
+    if role is not None and role.what != "batch" and not (evidence.has_dot and role.value > _DOT_SIDE):
         return Guess.constant(role.value, f"a power of two: {role.what}", "use")
     if evidence.has_dot:
         depth = plain.endswith(("_k", "bk", "k_size", "size_k")) and len(tiles) > 1
