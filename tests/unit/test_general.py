@@ -75,7 +75,7 @@ def test_layouts_are_formulas_of_the_launch(of_scale):
     _, result = of_scale
     bits = "128 // x_ptr.dtype.element_ty.primitive_bitwidth"
     assert f"[min(max(BLOCK // (64 * gl.num_warps()), 1), {bits})]" in result.text and "num_warps=4" not in result.text
-    assert "8 <= BLOCK <= 65536 and gl.num_warps() <= 16" in " ".join(result.text.split())
+    assert "8 <= BLOCK and BLOCK <= 65536 and gl.num_warps() <= 16" in " ".join(result.text.split())
     assert any("holds for BLOCK 8 to 65536, num_warps 1 to 16" in note for note in result.notes)
 
 
@@ -258,8 +258,8 @@ def test_ranges_are_told_from_bounds():
     from gluonize.write.contracts.contracts import within
 
     sizes = SizeRange("M", 16, 64), SizeRange("num_warps", 4, 4)
-    assert within("kernel", sizes)[0].startswith("gl.static_assert(16 <= M <= 64 and gl.num_warps() == 4, ")
-    assert within("kernel", sizes[:1])[0].startswith("gl.static_assert(16 <= M <= 64, ")
+    assert within("kernel", sizes)[0].startswith("gl.static_assert(16 <= M and M <= 64 and gl.num_warps() == 4, ")
+    assert within("kernel", sizes[:1])[0].startswith("gl.static_assert(16 <= M and M <= 64, ")
     assert within("kernel", [SizeRange("N", 1, 64)])[0].startswith("gl.static_assert(N <= 64, ")
 
 

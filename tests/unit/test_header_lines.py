@@ -134,3 +134,17 @@ def test_fusion_of_products_and_sums_is_said_and_compiled_as_said(tmp_path, monk
     monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", str(int(not said)))
     code = lower_file(str(tmp_path / "out.py"), spec, "gfx942", keep_stages=True).stages["amdgcn"]
     assert ("fma" in code) == said
+
+
+def test_a_launch_is_told_by_what_it_has_instead(tmp_path):
+    """Other types, or one other value; of more, or of other options, everything is said."""
+    sizes = {"BLOCK": 64, "BLOCK_K": 64}
+    first = launch("product", POINTERS, sizes, "first")
+    types = launch("product", POINTERS | {"a_ptr": "*bf16", "b_ptr": "*bf16"}, sizes, "types")
+    value = launch("product", POINTERS, sizes | {"BLOCK_K": 32}, "value")
+    more = launch("product", POINTERS, {"BLOCK": 32, "BLOCK_K": 32}, "more")
+    warps = launch("product", POINTERS, sizes, "warps", warps=8)
+    lines = header(translate(tmp_path, SOURCE, first, types, value, more, warps).text)
+    assert [line for line in lines if "as well" in line] == ["#   and a_ptr, b_ptr *bf16; BLOCK_K=32 as well"]
+    told = [line.partition(": ")[2][:8] for line in lines if line.startswith("# product: ")]
+    assert told == ["4 warps,", "4 warps,", "8 warps,"]

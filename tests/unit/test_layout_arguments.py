@@ -72,3 +72,42 @@ def test_helpers_that_are_handed_on_as_values_or_do_something_else_stay():
     other = helper("read_2", f"def read_2(x):\n    own: gl.constexpr = {TWO}\n\n    return g(x, own)\n")
     helpers, _, instead = with_layout_arguments([read("read", ONE), other], [kernel])
     assert len(helpers) == 2 and not instead
+
+
+REFUSED = 'gl.static_assert(False, "read: `it` was in no translated launch")'
+
+
+def flipped(name: str, layout: str, up: str, down: str, end: str = "own") -> Helper:
+    body = f"    if UP:\n        y = {up}\n    else:\n        y = {down}\n".replace(f"y = {REFUSED}", REFUSED)
+    text = f"def {name}(x, UP):\n    own: gl.constexpr = {layout}\n\n{body}    return f(x, y, {end})\n"
+    return helper(name, text)
+
+
+def test_a_branch_that_one_never_takes_is_that_of_the_other():
+    """Where both have one layout in the place of another, it is that one."""
+    kernel = parsed("def k(x):\n    a = read(x, True)\n    b = read_2(x, False)\n")
+    helpers, (kernel,), instead = with_layout_arguments(
+        [flipped("read", ONE, "g(own)", REFUSED), flipped("read_2", TWO, REFUSED, "h(own)")], [kernel]
+    )
+    assert [h.function.text for h in helpers] == [
+        "def read(x, UP, own: gl.constexpr):\n    if UP:\n        y = g(own)\n    else:\n        y = h(own)\n"
+        "    return f(x, y, own)\n"
+    ]
+    assert instead == {"read": "read", "read_2": "read"} and "read(x, False, own_2)" in kernel.text
+
+
+def test_a_layout_that_only_one_branch_has_is_the_same_for_all():
+    kernel = parsed("def k(x):\n    a = read(x, True)\n    b = read_2(x, False)\n")
+    helpers, (kernel,), _ = with_layout_arguments(
+        [flipped("read", ONE, "g(own)", REFUSED, "None"), flipped("read_2", TWO, REFUSED, "x", "None")], [kernel]
+    )
+    (one,) = helpers
+    assert f"own: gl.constexpr = {ONE}" in one.function.text and "y = g(own)" in one.function.text
+    assert "own" not in kernel.text and "b = read(x, False)" in kernel.text
+
+
+def test_helpers_that_differ_in_more_than_branches_keep_their_refusals():
+    kernel = parsed("def k(x):\n    a = read(x, True)\n    b = read_2(x, False)\n")
+    pair = [flipped("read", ONE, "g(own)", REFUSED), flipped("read_2", TWO, REFUSED, "h(own)", "own, x")]
+    helpers, _, instead = with_layout_arguments(pair, [kernel])
+    assert [h.function.text.count(REFUSED) for h in helpers] == [1, 1] and not instead

@@ -8,7 +8,7 @@ from gluonize.trace.model.layouts import Blocked, DotOperand, Layout, Linear, Mf
 
 
 def describe(layout: Layout) -> str:
-    """One line for the reader: what the layout spreads over what."""
+    """One line for the reader: what the layout spreads over what; "" where there is nothing to say about it."""
     if isinstance(layout, Called):
         return layout.about
     if isinstance(layout, SharedLayout):
@@ -28,7 +28,7 @@ def describe(layout: Layout) -> str:
         where = f" along dimension {fastest}" if layout.rank > 1 else ""
         if isinstance(n, Entry):
             return f"Consecutive elements per lane{where}, as many as there are and a load takes."
-        return f"{n} consecutive element{'s' if n > 1 else ''} per lane{where}."
+        return f"{n} consecutive elements per lane{where}." if n > 1 else ""
     if isinstance(layout, Linear):
         if isinstance(layout.register, EntryBases):
             return ""
@@ -38,5 +38,5 @@ def describe(layout: Layout) -> str:
             if basis[fastest] == n and sum(basis) == n:
                 n *= 2
         where = f" along dimension {fastest}" if layout.rank > 1 else ""
-        return f"{n} consecutive element{'s' if n > 1 else ''} per lane{where}."
+        return f"{n} consecutive elements per lane{where}." if n > 1 else ""
     return ""

@@ -26,8 +26,10 @@ class SizeRange:
         """As Python; spelled: how a size is written."""
         if self.least == self.most:
             return f"{spelled(self.name)} == {self.least}"
-        least = f"{self.least} <= " if self.least > 1 else ""
-        return f"{least}{spelled(self.name)} <= {self.most}"
+        size = spelled(self.name)
+        # Triton 3.8 has no comparisons of three.
+        least = f"{self.least} <= {size} and " if self.least > 1 else ""
+        return f"{least}{size} <= {self.most}"
 
 
 @dataclass(frozen=True)

@@ -306,13 +306,15 @@ class Checks:
     def function(self) -> str:
         """The function that the file calls for each kernel."""
         functions = self.functions()
-        known = [_entry(word, word if "\n" in text else text) for word, text in functions.items() if word != text]
-        known.append(_entry("refuse", "refuse"))
+        known = {word: word if "\n" in text else text for word, text in functions.items() if word != text}
+        known["refuse"] = "refuse"
         grid, options = self.word(_GRID), self.word(_OPTIONS)
         asks_grid = any(asked.asks_grid for asked in self.asked)
         by_run = any(asked.run_with for asked in self.asked)
-        defaults = asks_grid or any(asked.names_a_default(self.texts(asked)) for asked in self.asked)
-        known += [_entry("defaults", "defaults")] if defaults else []
+        # A check that asks for the grid is given defaults with all else.
+        defaults = not asks_grid and any(asked.names_a_default(self.texts(asked)) for asked in self.asked)
+        known |= {"defaults": "defaults"} if defaults else {}
+        named = "    defaults = {p.name: p.default for p in kernel.params if p.has_default}"
         names = (
             'f"{p.name}=defaults.get({p.name!r})" for p in kernel.params'
             if defaults
@@ -334,7 +336,10 @@ class Checks:
         parameters = ["kernel", "*conditions", *(["names=()"] if by_run else []), *(["**options"] if pins else [])]
         said = "Refuse launches of a kernel for which a condition is false"
         said += "; give options to those that do not say them." if pins else "."
-        check = f'eval(f"lambda {{arguments}}{more}, **{options}: {{tests}}", {{{", ".join(known)}}})'
+        scope = "{%s}" % ", ".join(f'"{word}": {text}' for word, text in known.items())
+        check = f'    check = eval(f"lambda {{arguments}}{more}, **{options}: {{tests}}", %s)'
+        checks = [check % scope] if len(check % scope) <= self.width else [f"    known = {scope}", check % "known"]
+        nothing = "" if all(texts) else ' or "True"'
         lines = [
             f"def {self.name}({', '.join(parameters)}):",
             f'    """{said}"""',
@@ -350,10 +355,10 @@ class Checks:
             '        values = ", ".join(f"{name}={getattr(given[name], \'shape\', ()) or given[name]}" for name in names)',
             f'        raise ValueError(f"{{kernel.{"fn." * by_run}__name__}}: {{condition}} is false for {{values}}")',
             "",
-            *(["    defaults = {p.name: p.default for p in kernel.params if p.has_default}"] if defaults else []),
+            *([named] if defaults or asks_grid else []),
             f'    arguments = ", ".join({names})',
-            '    tests = " and ".join(f"({condition} or refuse({condition!r}, locals()))" for condition in conditions) or "True"',
-            f"    check = {check}",
+            f'    tests = " and ".join(f"({{text}} or refuse({{text!r}}, locals()))" for text in conditions){nothing}',
+            *checks,
             *pinned,
         ]
         if asks_grid:
@@ -364,7 +369,7 @@ class Checks:
                 "        given = defaults | dict(zip(kernel.arg_names, args)) | kwargs",
                 "        programs = [*(grid(given) if callable(grid) else grid), 1, 1, 1]",
                 "        if not warmup and 0 not in programs:",
-                f"            check(*args, {grid}=programs, **kwargs)",
+                f"            check(**given, {grid}=programs)",
                 "        return run(*args, grid=grid, warmup=warmup, **kwargs)",
                 "",
             ]
@@ -381,10 +386,6 @@ class Checks:
             installed = f"if names:\n            kernel.run = run\n        else:\n            {installed}"
         lines += [f'    if os.environ.get("{SWITCH}") != "0":', f"        {installed}"]
         return "\n".join([*lines, *returned])
-
-
-def _entry(name: str, value: str) -> str:
-    return f'"{name}": {value}'
 
 
 def _returning(name: str, parameters: str, value: str) -> list[str]:

@@ -124,11 +124,14 @@ def header(families: Sequence[Family], facts: SourceFacts) -> str:
         f"# for {facts.target} ({row.architecture}, wave{row.warp_size}), {FP_FUSION}={facts.fuses}.",
     ]
     for family in families:
-        for version in family.versions:
-            if version.like is not None or version.apart:
+        told: set[int] = set()
+        for i, version in enumerate(family.versions):
+            if version.like is not None or version.apart or i in told:
                 continue  # told with the launch that it is like, or with its layouts
+            near = [j for j, v in enumerate(family.versions) if j > i and j not in told and _near(version, v, family)]
+            told |= {*near}
             lines.append(f"# {family.name}: {describe_launch(version)}")
-            beside = told_beside(version.spec, family.versions)
+            beside = told_beside(version.spec, family.versions, [family.versions[j].spec for j in near])
             lines += [f"#   and {beside} as well"] if beside else []
             lines += [f"#   {_SERVED}"] if version.spec.id in family.untold else []
         lines += [f"#   assumes {line}" for line in family.contract.lines()]
@@ -179,10 +182,22 @@ def _value(given: Any) -> str | None:
     return str(given) if given is None or isinstance(given, (int, bool, str)) else None
 
 
-def told_beside(spec: LaunchSpec, versions: Sequence[KernelVersion]) -> str:
-    """`a_ptr, b_ptr *bf16, *fp32; CAUSAL=False`: what those of the versions that are like a launch have instead; "" where none is."""
+def _near(version: KernelVersion, other: KernelVersion, family: Family) -> bool:
+    """Whether a launch is told by what it has instead of what another one has: other types, or one other value."""
+    if other.like is not None or other.apart or {version.spec.id, other.spec.id} & {*family.untold}:
+        return False
+    if other.num_warps != version.num_warps or other.spec.options != version.spec.options:
+        return False
+    types = [name for name, kind in other.spec.signature.items() if kind != version.spec.signature.get(name)]
+    values = len([*changes(version.spec, other.spec)]) - len(types)
+    return bool(types) and values == 0 or values == 1 and not types
+
+
+def told_beside(spec: LaunchSpec, versions: Sequence[KernelVersion], near: Sequence[LaunchSpec] = ()) -> str:
+    """`a_ptr, b_ptr *bf16, *fp32; CAUSAL=False`: what those of the versions that are like a launch have instead, and launches near it; ""
+    where none is."""
     told: dict[str, list[str]] = {}
-    for other in (version.spec for version in versions if version.like == spec):
+    for other in (*near, *(version.spec for version in versions if version.like == spec)):
         names = [name for name, kind in other.signature.items() if kind != spec.signature.get(name)]
         kinds = {other.signature[name] for name in names}
         if len(kinds) == 1 and other.constexprs == spec.constexprs:

@@ -30,12 +30,11 @@ from gluonize.gluon.function import (
 from gluonize.gluon.long_lines import with_long_lines_wrapped
 from gluonize.gluon.references import Reference
 from gluonize.gluon.walk import inside, mapped
-from gluonize.gluon.references import Reference
 from gluonize.gluon.walk import names as names_in
-from gluonize.gluon.references import Reference
 from gluonize.gluon.walk import same, walk
 from gluonize.numbered import numbered
 from gluonize.output.merging.helper import Helper, place_of
+from gluonize.write.contracts.contracts import is_untranslated
 from gluonize.write.function import merge
 
 
@@ -107,22 +106,23 @@ def _in_order(helpers: Sequence[Helper]) -> list[list[Helper]]:
 
 @dataclass(frozen=True)
 class _Open:
-    """A helper with a reference to its place for each layout in its body, and what stands there: as it is written, and made of no names."""
+    """A helper with a reference to its place for each layout in its body, and what stands there: as it is written, and made of no names;
+    `_ANY` in a branch that another helper has, and this one never takes."""
 
     helper: Helper
     function: GluonFunction
-    written: tuple[cst.BaseExpression, ...]
-    layouts: tuple[cst.BaseExpression, ...]
+    written: tuple[cst.CSTNode, ...]
+    layouts: tuple[cst.CSTNode, ...]
 
 
 def _opened(helper: Helper) -> _Open:
     function = helper.function
     known = merge.closed(function.constants)
-    written: list[cst.BaseExpression] = []
-    layouts: list[cst.BaseExpression] = []
+    written: list[cst.CSTNode] = []
+    layouts: list[cst.CSTNode] = []
 
     def change(n: cst.CSTNode) -> cst.CSTNode | None:
-        if not (isinstance(n, cst.Name) and n.value in known) and not layout_made(n):
+        if n is not _ANY and not (isinstance(n, cst.Name) and n.value in known) and not layout_made(n):
             return None
         written.append(n)
         layouts.append(merge.filled(n, known))
@@ -133,19 +133,63 @@ def _opened(helper: Helper) -> _Open:
 
 
 def _alike(helpers: Sequence[Helper]) -> list[list[_Open]]:
-    """Groups of helpers that differ in nothing but layouts."""
-    groups: list[list[_Open]] = []
-    for opened in map(_opened, helpers):
-        group = next((g for g in groups if same(g[0].function.node, opened.function.node)), None)
-        if group is None:
-            groups.append([opened])
+    """Groups of helpers that differ in nothing but layouts, and in compile-time branches of which one has what the other never takes."""
+    groups: list[list[Helper]] = []
+    for helper in helpers:
+        for group in groups:
+            both = _completed([*group, helper])
+            first, *others = (_opened(h).function.node for h in both)
+            if all(same(first, other) for other in others):
+                group[:] = both
+                break
         else:
-            group.append(opened)
-    return groups
+            groups.append([helper])
+    return [[_opened(h) for h in group] for group in groups]
+
+
+def _completed(group: Sequence[Helper]) -> list[Helper]:
+    """The helpers of a group, each with the branches that another one has instead of a refusal."""
+    out = []
+    for helper in group:
+        body = list(helper.function.body)
+        for other in group:
+            known = merge.closed(other.function.constants)
+            theirs = [mapped(s, lambda n: _ANY if _is_layout(n, known) else None) for s in other.function.body]
+            body = _with_branches(body, theirs) if other is not helper else body
+        function = helper.function
+        out.append(replace(helper, function=function.with_statements(function.constants, body)))
+    return out
+
+
+def _is_layout(n: cst.CSTNode, known: Mapping[str, cst.BaseExpression]) -> bool:
+    return isinstance(n, cst.Name) and n.value in known or layout_made(n)
+
+
+def _with_branches(mine: Sequence[Statement], other: Sequence[Statement]) -> list[Statement]:
+    """Statements with the branches of others in the place of refusals."""
+    if len(mine) != len(other):
+        return list(mine)
+    return [_with_branch(s, t) for s, t in zip(mine, other)]
+
+
+def _with_branch(s: cst.CSTNode, t: cst.CSTNode) -> cst.CSTNode:
+    """A statement, or an `else`, with the branches of another one."""
+    blocks = isinstance(getattr(s, "body", None), cst.IndentedBlock) and isinstance(t.body, cst.IndentedBlock)
+    if type(s) is not type(t) or not blocks or not same(getattr(s, "test", None), getattr(t, "test", None)):
+        return s
+    body = (
+        t.body
+        if is_untranslated(s.body.body[0])
+        else s.body.with_changes(body=_with_branches(s.body.body, t.body.body))
+    )
+    if not isinstance(s, cst.If) or s.orelse is None or t.orelse is None:
+        return s.with_changes(body=body)
+    return s.with_changes(body=body, orelse=_with_branch(s.orelse, t.orelse))
 
 
 def _one(group: Sequence[_Open]) -> tuple[GluonFunction, dict[str, _Given]]:
     """The helper that is in the place of a group, and what is given to it in calls of each."""
+    group = _settled(group)
     first = group[0]
     function = first.helper.function
     texts = [tuple(code(layout) for layout in opened.layouts) for opened in group]
@@ -174,6 +218,25 @@ def _one(group: Sequence[_Open]) -> tuple[GluonFunction, dict[str, _Given]]:
         if layouts or opened is not first:
             given[opened.helper.name] = _Given(function.name, at, names, layouts)
     return function, given
+
+
+def _settled(group: Sequence[_Open]) -> list[_Open]:
+    """A group with layouts for the branches that a helper never takes: those that it has in another place, where both places have the same in
+    the helpers that take the branch, or else those of another helper."""
+    table = [list(opened.layouts) for opened in group]
+    texts = [["" if n is _ANY else code(n) for n in row] for row in table]
+    places = range(len(table[0]))
+    for i in places:
+        known = [k for k, row in enumerate(texts) if row[i]]
+        like = [j for j in places if all(texts[k][j] == texts[k][i] for k in known) and all(row[j] for row in texts)]
+        for k, row in enumerate(table):
+            if not texts[k][i]:
+                row[i] = row[like[0]] if like else table[known[0]][i]
+    out = []
+    for opened, row in zip(group, table):
+        written = tuple(new if own is _ANY else own for own, new in zip(opened.written, row))
+        out.append(replace(opened, written=written, layouts=tuple(row)))
+    return out
 
 
 def _with_parameters(
@@ -217,6 +280,7 @@ def _in_lines(function: GluonFunction) -> GluonFunction:
     )
 
 
+_ANY = Reference("_any")  # a layout in a branch that is never taken
 _COMMA = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
 
 

@@ -345,7 +345,6 @@ def within(kernel: str, limits: Sequence[SizeRange | Bound]) -> list[str]:
     tiles = [limit for limit in limits if isinstance(limit, SizeRange) and limit not in options]
     groups = [tiles, options, *([limit] for limit in limits if not isinstance(limit, SizeRange))]
     tests = [" and ".join(conditions(group)) for group in groups if group]
-    tests = [f"({test})" if " and " in test and len(tests) > 1 else test for test in tests]
     message = f"{kernel} is translated for {in_words(limits)}"
     return [f"gl.static_assert({' and '.join(tests)}, {quoted(message)})"]
 
