@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -103,8 +104,9 @@ def test_every_command_knows_it(tmp_path: Path):
     launches = json.loads((fixture / "launches.json").read_text())
     launches["launches"] = [one for one in launches["launches"] if one["id"] == "matmul/fp16"]
     (tmp_path / "launches.json").write_text(json.dumps(launches))
-    places = dict(kernel=fixture / "kernel.py", launches=tmp_path / "launches.json", out=tmp_path / "out.py")
-    places |= dict(folder=tmp_path, fixture=fixture.parent)
+    shutil.copy(fixture / "kernel.py", tmp_path)
+    places = dict(kernel=tmp_path / "kernel.py", launches=tmp_path / "launches.json", out=tmp_path / "out.py")
+    places |= dict(folder=tmp_path, fixture=tmp_path)
     lines = [
         [command, *words.format(**places).split(), *([] if command in WITHOUT_TARGET else ["-t", COPY])]
         for command, words in COMMANDS.items()
