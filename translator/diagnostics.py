@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
@@ -57,6 +58,9 @@ def nearest(word: str, names: Iterable[str], cutoff: float = 0.6) -> str:
     names = list(dict.fromkeys(names))
     lower = [name.lower() for name in names]
     found = difflib.get_close_matches(word.lower(), lower, 1, cutoff)
+    parts = set(re.split(r"[\W_]+", word.lower()))
+    having = [name for name in lower if len(parts) > 1 and parts <= set(re.split(r"[\W_]+", name))]
+    found = having if len(having) == 1 else found
     begun = [name for name in lower if len(word) > 2 and name.startswith(word.lower())]
     found = found or (begun if len(begun) == 1 else [])
     return names[lower.index(found[0])] if found else ""

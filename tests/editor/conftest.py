@@ -34,7 +34,7 @@ def translated(tmp_path_factory) -> Callable[[str], tuple[Path, str]]:
     return translate
 
 
-@pytest.fixture(scope="session", params=slow_but(["matmul", "softmax", "flash_attention"]))
+@pytest.fixture(scope="session", params=slow_but(["matmul", "flash_attention"]))
 def opened(request, translated) -> Iterator[tuple[str, Editor, str, str, str]]:
     """(fixture, editor, text of the source, text of the translation, what translating printed); the files are not written to."""
     folder, printed = translated(request.param)

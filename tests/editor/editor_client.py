@@ -138,6 +138,12 @@ class Editor:
         document = types.TextDocumentIdentifier(self.uri(name))
         self.notify(self.client.text_document_did_close, types.DidCloseTextDocumentParams(document))
 
+    def shut_all(self) -> None:
+        """Close what is open, so that another test can open it."""
+        for name in self.versions:
+            self.shut(name)
+        self.versions.clear()
+
     def _at(self, name: str, line: int, column: int) -> dict:
         document = types.TextDocumentIdentifier(self.uri(name))
         return {"text_document": document, "position": types.Position(line - 1, column)}

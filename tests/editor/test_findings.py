@@ -17,23 +17,38 @@ OUT = "kernel_gfx942.py"
 BOOM = "\nopen('ran', 'w').close()\nraise SystemExit('this file was run')\n"
 
 
-@pytest.fixture
-def project(tmp_path):
+@pytest.fixture(scope="module")
+def translated(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("findings")
     for file in ("kernel.py", "launches.json"):
-        shutil.copy(FIXTURE / file, tmp_path)
-    with (tmp_path / "kernel.py").open("a") as file:
+        shutil.copy(FIXTURE / file, folder)
+    with (folder / "kernel.py").open("a") as file:
         file.write(BOOM)
-    with contextlib.chdir(tmp_path):
+    with contextlib.chdir(folder):
         assert run(["-q", "translate", "kernel.py", "-t", "gfx942", "-l", "launches.json", "--no-compile"]) == 0
-    yield tmp_path
-    assert not (tmp_path / "ran").exists()
+    yield folder
+    assert not (folder / "ran").exists()
 
 
 @pytest.fixture
-def editor(project):
-    editor = Editor(project)
+def project(translated, tmp_path):
+    """A project of one test alone."""
+    yield shutil.copytree(translated, tmp_path / "project")
+    assert not (tmp_path / "project" / "ran").exists()
+
+
+@pytest.fixture(scope="module")
+def started(translated):
+    editor = Editor(translated)
     yield editor
     editor.close()
+
+
+@pytest.fixture
+def editor(started):
+    """One editor for all tests, each of which leaves the files as it found them."""
+    yield started
+    started.shut_all()
 
 
 def codes(editor: Editor, name: str) -> list[tuple[str, int]]:
@@ -83,6 +98,8 @@ def test_a_refusal_goes_when_the_module_that_was_missing_is_there(editor):
     until(lambda: codes(editor, "kernel.py"), bool)
     editor.create("sums.py", "import triton\n\n\n@triton.jit\ndef added(x, y):\n    return x + y\n")
     until(lambda: codes(editor, "kernel.py"), lambda found: all(code == "generated-outdated" for code, _ in found))
+    editor.save("kernel.py", text)
+    until(lambda: codes(editor, "kernel.py"), lambda found: not found)
 
 
 @pytest.mark.slow
@@ -94,6 +111,8 @@ def test_what_was_known_stays_beside_a_refusal(editor):
     until(lambda: editor.hover("kernel.py", number - 1, 5), lambda said: "As it was; now: " in said)
     kept = {at: label for at, label in hints.items() if at[0] != number}
     assert editor.hints("kernel.py") == kept
+    editor.save("kernel.py", text)
+    until(lambda: codes(editor, "kernel.py"), lambda found: not found)
 
 
 def test_a_file_that_was_made_by_running_host_code_is_not_explained(project):

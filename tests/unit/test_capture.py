@@ -285,8 +285,14 @@ def test_nothing_launched(tmp_path):
     assert not (tmp_path / "launches.json").exists()
 
 
+def test_a_module_that_is_not_installed_is_told_once(tmp_path):
+    done = capture(tmp_path, program="import nothing_of_this_name\n")
+    assert done.returncode == 1 and done.stderr.count("Traceback") == 1
+    assert f"nothing_of_this_name is not installed for {sys.executable}" in done.stderr
+
+
 def test_a_program_that_does_not_exist(tmp_path):
-    command = [sys.executable, "-m", "gluonize.product.cli", "capture", "nowhere.py"]
+    command = [sys.executable, "-m", "gluonize", "capture", "nowhere.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and "no such file" in done.stderr
 

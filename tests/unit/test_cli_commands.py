@@ -497,10 +497,10 @@ def test_several_launches_have_a_line_each(folder, command, capsys):
     """What is shown of one in full is too long for a screen."""
     two = FIXTURES / "vector_add"
     files = [str(two / "kernel.py")] * (command == "parity") + [str(two / "golden" / "gfx950.py")]
-    words = [command, *files, "-t", "gfx950,gfx942", "-l", str(two / "launches.json"), "--json", "r.json"]
+    words = [command, *files, "-t", "gfx950", "-l", str(two / "launches.json"), "--json", "r.json"]
     assert run(words) == 0
     said = capsys.readouterr().out
-    assert len(results(folder)) > 2 and said.count("\n") <= 25 and "-v" in said.splitlines()[-1], said
+    assert len(results(folder)) > 1 and said.count("\n") <= 25 and "-v" in said.splitlines()[-1], said
     assert all(f"{one['id']} " in said for one in results(folder))
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -99,8 +101,12 @@ def test_every_command_knows_it(tmp_path: Path):
     """In one process, which starts with the row, as the children that it has forked do."""
     (tmp_path / "sitecustomize.py").write_text(SITE.format(root=str(ROOT.parent), copy=COPY, original=ORIGINAL))
     fixture = ROOT / "matmul"
-    places = dict(kernel=fixture / "kernel.py", launches=fixture / "launches.json", out=tmp_path / "out.py")
-    places |= dict(folder=tmp_path, fixture=fixture.parent)
+    launches = json.loads((fixture / "launches.json").read_text())
+    launches["launches"] = [one for one in launches["launches"] if one["id"] == "matmul/fp16"]
+    (tmp_path / "launches.json").write_text(json.dumps(launches))
+    shutil.copy(fixture / "kernel.py", tmp_path)
+    places = dict(kernel=tmp_path / "kernel.py", launches=tmp_path / "launches.json", out=tmp_path / "out.py")
+    places |= dict(folder=tmp_path, fixture=tmp_path)
     lines = [
         [command, *words.format(**places).split(), *([] if command in WITHOUT_TARGET else ["-t", COPY])]
         for command, words in COMMANDS.items()

@@ -9,21 +9,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import own_modules
+
 from gluonize.rules.errors import ERRORS
 
-REPO = Path(__file__).resolve().parents[2]
 NOT_MESSAGES = ("_instruction", "_rule")  # other codes: of instructions, of rules that are printed
 
 
-PATHS = [path for folder in ("translator", "rules") for path in sorted((REPO / folder).rglob("*.py"))]
-TEXTS = functools.cache(Path.read_text)
+PATHS = own_modules.modules("translator", "rules")
+TEXTS = own_modules.read
 
 
 @functools.cache
 def nodes(path: Path) -> dict[type, list[Any]]:
     """The functions, classes and calls of a module."""
     kinds: dict[type, list[Any]] = {ast.FunctionDef: [], ast.ClassDef: [], ast.Call: []}
-    for node in ast.walk(ast.parse(TEXTS(path))):
+    for node in own_modules.nodes(path):
         if type(node) in kinds:
             kinds[type(node)].append(node)
     return kinds

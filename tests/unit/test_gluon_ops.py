@@ -9,6 +9,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import own_modules
 import pytest
 import triton
 from test_partition_text import SPLIT, TEXT
@@ -133,19 +134,17 @@ OF_GLUON_ALONE = {op.name for op in gluon.OPS} - gluon.BUILTIN_NAMES - set(
 @functools.cache
 def _texts(path: Path) -> list[tuple[ast.Constant, str]]:
     """The text constants of a module that are no docstrings."""
-    tree = ast.parse(path.read_text())
-    alone = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
+    every = own_modules.nodes(path)
+    alone = {id(n.value) for n in every if isinstance(n, ast.Expr)}
     return [
-        (n, n.value)
-        for n in ast.walk(tree)
-        if isinstance(n, ast.Constant) and isinstance(n.value, str) and id(n) not in alone
+        (n, n.value) for n in every if isinstance(n, ast.Constant) and isinstance(n.value, str) and id(n) not in alone
     ]
 
 
 def test_no_name_of_gluon_or_of_a_target_is_asked_for_in_code():
     name = re.compile(rf"(?:{'|'.join(sorted(OF_GLUON_ALONE))}|gfx\d\w+|[cr]dna\d)")
     found = {}
-    for path in (ROOT / "translator").rglob("*.py"):
+    for path in own_modules.modules("translator"):
         for node, text in () if path.parent.name == "triton_api" else _texts(path):  # rows as well
             words = re.split(r"[\s|]+", text.strip())
             if any(name.fullmatch(word) for word in words) and all(re.fullmatch(r"\w+", word) for word in words):
@@ -160,7 +159,7 @@ def test_every_operation_that_is_written_has_a_row():
     known |= set(gluon.MODULES) | {"tensor", "distributed_type", "dtype", "PropagateNan", "extra"}
     known |= {"allocate_mbarrier"}  # of NVIDIA's, which a kernel that keeps its structure calls (rules/nvidia.py)
     written = re.compile(r"(?<![\w.])(?:gl|gl\.amd|gluon|async_copy|tdm|mbarrier|cluster|hint|[cr]dna\d)\.(\w+)")
-    for path in (ROOT / "translator").rglob("*.py"):
+    for path in own_modules.modules("translator"):
         for node, text in _texts(path):
             unknown = {n for n in written.findall(text) if n not in known and not n.startswith("_")}
             unknown -= {n for n in unknown if text.endswith(f".{n}") and any(name.startswith(n) for name in known)}

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from gluonize.product.cli.edge import run
+from gluonize.product.project.output.swapped import other_target
 
 KERNELS = """import triton
 import triton.language as tl
@@ -93,6 +94,7 @@ def _no_json():
     text = json.dumps(LAUNCH, indent=1)
     return {
         "comma.json": text.replace('"num_warps": 4', '"num_warps": 4,').encode(),
+        "comma_first.json": text.replace("{", "{,", 1).encode(),
         "comment.json": f"// of a run\n{text}".encode(),
         "quotes.json": text.replace('"', "'").encode(),
         "python.json": text.replace("1024", "None").encode(),
@@ -189,9 +191,21 @@ MISTAKES = [
     ("bundle add_out.py -l good.json --id ad -t gfx950 -o b.zip", "no launch has the id ad", "did you mean add?"),
     ("diff add.py other.py -k ad_kernel", "no translation of ad_kernel", "did you mean add_kernel?"),
     ("report add.py othr.py -t gfx950 -l good.json -o p.html", "othr.py: no such file", "did you mean other.py?"),
+    ("run-bundle add.py", "it is no bundle", "gluonize bundle OUT"),
+    ("explain add.py -t gfx950 -l good.json --line 1", "nothing was decided on this line", "--line 7"),
+    ("translate add.py -t gfx950 -l comma_first.json -o o.py", "a comma with nothing in front of it", "remove the comma"),
     ("--for-triton 3.7 targets", "an output for Triton 3.7 was asked for", "gluonize works with Triton 3.8 and 3.9"),
     ("--for-triton 3.10 targets", "an output for Triton 3.10 was asked for", "name a Python that has it: --for-triton 3.10"),
 ]  # fmt: skip
+# What stands in a kernel's loop instead of `x + 1.0`, with the line and the words that say so, and what is suggested.
+IN_KERNELS = {
+    "of numpy": ("np.sqrt(x)", "np.sqrt belongs to the host", "did you mean tl.sqrt?"),
+    "of torch": ("x.to(torch.float16)", "torch.float16 belongs to the host", "did you mean tl.float16?"),
+    "name": ("tl.sigmoidd(x)", "has no attribute 'sigmoidd'", "did you mean sigmoid?"),
+    "argument": ("tl.load(out_ptr + i, other=0.0, masks=i < n)", "load has no argument masks", "did you mean mask?"),
+    "list": ("[x for _ in range(2)][0]", "only tuple comprehensions are supported", "Triton does not have it"),
+    "break": ("x\n        break", "Triton's language has no `break`", "write it without"),
+}  # fmt: skip
 CONFIGURED = {
     "field": ('targets = ["gfx950"]\nsorces = ["add.py"]\n', "unknown field sorces", "did you mean sources?"),
     "option": ('targets = ["gfx950"]\nsources = ["add.py"]\noptions = { num_buffers = 3 }\n', "unknown option num_buffers",
@@ -263,6 +277,34 @@ def test_a_value_with_which_there_is_no_launch_is_named(folder, capsys):
     assert run(["translate", "add.py", "-t", "gfx950", "-k", "add_kernel", "--set", "BLOCK_SIZE=wide"]) == 2
     said = " ".join(capsys.readouterr().out.split())
     assert "there is a launch without --set BLOCK_SIZE=wide: give another value" in said, said
+
+
+@pytest.mark.parametrize("written, what, suggestion", IN_KERNELS.values(), ids=IN_KERNELS)
+def test_a_mistake_in_a_kernel_is_told_at_its_line_with_a_suggestion(folder, capsys, written, what, suggestion):
+    head = "import numpy as np\nimport torch\nimport triton\nimport triton.language as tl\n\n\n@triton.jit\n"
+    (folder / "wrong.py").write_text(
+        f"{head}def k(out_ptr, n, B: tl.constexpr):\n    i = tl.arange(0, B)\n    x = tl.load(out_ptr + i)\n"
+        f"    for _ in range(n):\n        x = {written}\n    tl.store(out_ptr + i, x)\n"
+    )
+    assert run("translate wrong.py -t gfx950 -o o.py".split()) == 2
+    said = " ".join(capsys.readouterr().out.split())
+    assert re.search(rf"k line 1[23]: (TypeError: )?.*{re.escape(what)}", said) and suggestion in said, said
+
+
+def test_a_translation_for_another_target_is_told(folder):
+    assert other_target("add_out.py", ["gfx942"]).startswith("note: add_out.py was made for gfx950")
+    assert other_target("add_out.py", ["gfx942", "gfx950"]) == other_target("add.py", ["gfx942"]) == ""
+
+
+def test_an_edit_that_is_no_python_is_told_at_its_line(folder, capfd):
+    assert run("-q translate add.py -t gfx950 -l good.json -o made.py --no-compile".split()) == 0
+    made = folder / "made.py"
+    made.write_text(made.read_text().replace("offsets = ", "offsets = = ", 1))
+    line = next(n for n, row in enumerate(made.read_text().splitlines(), 1) if "= =" in row)
+    for command in ("check", "update"):
+        capfd.readouterr()
+        assert run([command, "made.py"]) == 2
+        check_message(capfd.readouterr().err, f"made.py:{line}:", "syntax error")
 
 
 @pytest.mark.parametrize("config, what, suggestion", CONFIGURED.values(), ids=CONFIGURED)

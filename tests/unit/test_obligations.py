@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 from pathlib import Path
 
+import own_modules
 import pytest
 
 import gluonize
@@ -129,11 +130,11 @@ NEGATIVE_USES = {
 def functions_that_ask() -> dict[str, ast.FunctionDef]:
     """The functions of the translator that ask for the sign of an expression."""
     found = {}
-    for path in sorted(ROOT.rglob("*.py")):
+    for path in own_modules.modules("translator"):
         if path.relative_to(ROOT).parts[0] == "facts" or path.parent.name == "block_pointers":
             continue  # block pointers become the safe form where a sign is not known
-        text = path.read_text()
-        for node in ast.walk(ast.parse(text)) if "Signs(" in text or "sign_of(" in text else ():
+        text = own_modules.read(path)
+        for node in own_modules.nodes(path) if "Signs(" in text or "sign_of(" in text else ():
             if isinstance(node, ast.FunctionDef) and any(
                 isinstance(n, ast.Call) and getattr(n.func, "id", "") in ("Signs", "sign_of") for n in ast.walk(node)
             ):

@@ -103,7 +103,7 @@ def changed(seed: int) -> bool:
 
 
 def test_random_programs_compute_the_same_and_carry_as_many_variables():
-    assert sum(changed(seed) for seed in range(100)) > 60
+    assert sum(changed(seed) for seed in range(60)) > 36
 
 
 @pytest.mark.parametrize(

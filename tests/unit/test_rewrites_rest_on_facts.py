@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import own_modules
 import pytest
 from slow_rows import slow
 
@@ -41,8 +42,8 @@ RECORDS = {"reaches", "rest_on_storage", "check_offsets", "obligations", "assume
 def functions() -> dict[str, ast.FunctionDef]:
     found = {}
     for folder in BACK:
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text())):
+        for path in own_modules.modules(f"translator/{folder}"):
+            for node in own_modules.nodes(path):
                 if isinstance(node, ast.FunctionDef):
                     found[f"{path.relative_to(ROOT)}:{node.name}"] = node
     return found

@@ -21,7 +21,7 @@ from kernelgen.untidy import untidied
 from random_run import FAILED, Judges
 
 HERE = Path(__file__).resolve().parent
-FAST, ALL, UNTIDY = 16, 300, 6
+FAST, ALL, UNTIDY = 16, 200, 6
 # Faults of Triton's own passes, which the machine shows.
 TRITONS = {
     1012: "a descriptor's tile with a corner below 0 is loaded from before the tensor on gfx1250",

@@ -102,7 +102,12 @@ Format = Annotated[
         rich_help_panel=_RESULTS,
     ),
 ]
-GivenLaunches = Annotated[str, typer.Option("-l", "--launches", metavar="FILE", help="Launch specs (JSON).")]
+GivenLaunches = Annotated[
+    str,
+    typer.Option(
+        "-l", "--launches", metavar="FILE", help="Launch specs (JSON); translate --write-launches FILE writes them."
+    ),
+]
 Source = Annotated[str, typer.Argument(help="The Triton source: a file or a module.")]
 ReviewedFile = Annotated[
     Optional[str],

@@ -240,6 +240,8 @@ def _not_json(text: str, file: str, error: json.JSONDecodeError) -> Diagnostic:
     elif before.endswith(",") and (rest[:1] in ("}", "]") or "railing comma" in what):
         what, help = f"a comma in front of {rest[:1] or 'the end'}", "remove the comma"
         line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1)
+    elif rest.startswith(","):
+        what, help = "a comma with nothing in front of it", "remove the comma"
     elif rest.startswith(("//", "#", "/*")):
         help = 'JSON has no comments: remove it, or make it a field, "$comment": "..."'
     elif rest.startswith("'"):
@@ -428,7 +430,11 @@ class _Checker:
                     self.report("spec-field", f"attrs.{name}", message, help)
             kind = spec.signature.get(name)
             if kind is None and spec.signature and any(_leaves(flags)):
-                help = did_you_mean(name, spec.signature, f'give its type: "signature": {{"{name}": "i32", ...}}')
+                help = did_you_mean(
+                    name,
+                    spec.signature.keys() - spec.attrs.keys(),
+                    f'give its type: "signature": {{"{name}": "i32", ...}}',
+                )
                 self.report("spec-field", f"attrs.{name}", f"the signature has no {name}", help)
             elif kind == "constexpr" and any(_leaves(flags)):
                 self.report("spec-field", f"attrs.{name}", "a constexpr argument has no attributes", "leave it out")

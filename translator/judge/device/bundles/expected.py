@@ -56,6 +56,9 @@ class ExpectedTensor:
     flip_atol: float
 
 
+_NONE = "launch {} has no expected outputs"
+
+
 def expected_tensors(ttir: str, spec: LaunchSpec, names: list[str]) -> tuple[Inputs, list[ExpectedTensor], int]:
     """Run the source over the whole grid; -> inputs, outputs, and the floating-point operations of its matrix products.
 
@@ -65,11 +68,13 @@ def expected_tensors(ttir: str, spec: LaunchSpec, names: list[str]) -> tuple[Inp
         memory, machine = _run(ttir, spec, names, inputs)
         poisoned = _poisonable(ttir, spec, names, inputs, memory)
     except NotRunnable as error:
-        raise Refused(
-            f"launch {spec.id}", f"the reference machine cannot run the source: {error}", "no-reference"
-        ) from None
+        why = f"the reference machine cannot run the source: {error}"
+        help = "gluonize capture records a launch with its values" if error.op == "launch" else ""
+        raise Refused(_NONE.format(spec.id), why, "no-reference", help) from None
     except Hazard as error:
-        raise Refused(f"launch {spec.id}", f"the source is at fault on these inputs: {error}", "no-reference") from None
+        raise Refused(
+            _NONE.format(spec.id), f"the source is at fault on these inputs: {error}", "no-reference"
+        ) from None
     source = parse_module(ttir)
     slack = APPROXIMATION if source.has(*APPROXIMATE) else 0.0
     out = []

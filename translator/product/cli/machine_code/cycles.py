@@ -45,7 +45,8 @@ def run_cycles(
     if file.endswith(_ASSEMBLY):
         return _of_assembly(file, assembly, options, verbosity)
     if not options.launches:
-        raise TranslationError(Diagnostic("usage", "no launch specs given", help="give -l FILE, or an assembly file"))
+        help = "give -l FILE, which gluonize translate SOURCE --write-launches FILE writes, or an assembly file"
+        raise TranslationError(Diagnostic("usage", "no launch specs given", help=help))
     targets = parse_targets(options.target)
     source = source or _source_of(file)
     files = (source, file) if source else (file,)

@@ -41,7 +41,13 @@ def run_explain(options: ReviewOptions, line: int | None, after: str, json: str 
         what = f"explaining {options.source} for {target}"
         found: tuple[Explanation, ...] = pool.call(EXPLAIN, request_of(options, target, given), after, what=what)
     if line is not None:
-        found = tuple(explanation.at(line) for explanation in found)
+        lines = sorted({choice.line for explanation in found for choice in explanation.choices})
+        here = tuple(explanation.at(line) for explanation in found)
+        found = tuple(explanation for explanation in here if explanation.choices)
+        if not found and lines:
+            near = min(lines, key=lambda other: (abs(other - line), other))
+            message, help = "nothing was decided on this line", f"the nearest line with choices is --line {near}"
+            raise TranslationError(Diagnostic("usage", message, options.source, line, help=help))
     if json:
         write_json(json, [explanation.as_json() for explanation in found])
     if json != "-" and not verbosity.quiet:

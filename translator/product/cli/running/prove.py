@@ -14,7 +14,7 @@ from gluonize.product.cli.results import write_json
 from gluonize.product.cluster.open_pool import open_pool
 from gluonize.product.project.output.overwrite import check_json
 from gluonize.product.review.annotations import Annotation, errors
-from gluonize.product.project.output.swapped import check_not_swapped
+from gluonize.product.project.output.swapped import check_not_swapped, other_target
 from gluonize.read.files.source_names import check_source, source_folders
 from gluonize.read.spec.selected import select_launches
 from gluonize.rules.targets import parse_targets
@@ -55,6 +55,8 @@ def _run(a: ProveOptions, verbosity: Verbosity, annotations: list[Annotation]) -
     check_not_swapped(a.source, a.out, "gluonize prove")
     specs = select_launches(a.launches, a.source, a.kernels)
     console = rich_console(verbosity, sys.stdout if a.format == "text" else sys.stderr)
+    if (note := other_target(a.out, [row.name for row in rows])) and not verbosity.quiet and a.json != "-":
+        console.print(note, markup=False)
     results, failed = [], False
     with open_pool(a.jobs, a.timeout, a.cache, a.cluster) as pool:
         pending = [

@@ -17,7 +17,8 @@ def run_run_bundle(
     from gluonize.judge.device import runner
 
     if not os.path.isfile(path) or not zipfile.is_zipfile(path):
-        raise TranslationError(Diagnostic("bundle-unreadable", "it is no bundle", path))
+        help = "gluonize bundle OUT -k KERNEL -t TARGET -l LAUNCHES -o FILE.zip writes one"
+        raise TranslationError(Diagnostic("bundle-unreadable", "it is no bundle", path, help=help))
     check_json(json)
     # The runner travels alone in bundles too, and has a command line of its own there.
     words = [path, f"--device={device}", f"--runs={runs}", f"--timed={timed}", f"--timeout={timeout}"]

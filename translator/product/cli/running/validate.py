@@ -16,7 +16,7 @@ from gluonize.product.cli.running.validate_options import ValidateOptions
 from gluonize.product.cluster.open_pool import open_pool
 from gluonize.product.project.checks.validation_findings import of_validation
 from gluonize.product.project.output.overwrite import check_json
-from gluonize.product.project.output.swapped import check_not_swapped
+from gluonize.product.project.output.swapped import check_not_swapped, other_target
 from gluonize.product.review.annotations import Annotation, errors
 from gluonize.read.files.source_names import check_source, source_folders
 from gluonize.read.spec.selected import select_launches
@@ -46,6 +46,8 @@ def _run_validate(a: ValidateOptions, verbosity: Verbosity, annotations: list[An
     if (status := validate_on_device(a, specs, rows, verbosity, annotations)) is not None:
         return status
     console = rich_console(verbosity, sys.stdout if a.format == "text" else sys.stderr)
+    if (note := other_target(a.out, [row.name for row in rows])) and not verbosity.quiet and a.json != "-":
+        console.print(note, markup=False)
     results, failed = [], False
     with open_pool(a.jobs, a.timeout, a.cache, a.cluster) as pool:
         pending = [

@@ -16,6 +16,7 @@ from gluonize.product.project.files.planned import ProjectFile
 from gluonize.product.project.output.layout_free import same_code
 from gluonize.product.project.output.paths import is_located, not_located
 from gluonize.product.project.output.provenance import GeneratedFile, read_generated, without_line
+from gluonize.read.files.modules import parse_file
 from gluonize.versions import triton_version
 
 STATES = ("current", "edited", "outdated", "conflicts", "missing", "refused")
@@ -57,6 +58,8 @@ def file_state(file: ProjectFile, cache: ContentCache, regenerate: Regenerate) -
     try:
         reasons = changes(file, generated)
         edited = generated is not None and generated.edited
+        if edited and (broken := syntax_problems(file.output)):
+            return FileState(file, "refused", ("its hand edits are no Python",), True, diagnostics=broken)
         if not reasons and not edited:
             return FileState(file, "current")
         expected = None
@@ -74,6 +77,15 @@ def file_state(file: ProjectFile, cache: ContentCache, regenerate: Regenerate) -
     if not reasons or (edited and _only_versions(reasons)):
         return FileState(file, "edited", ("it was edited by hand",), True, found, expected)
     return FileState(file, "outdated", reasons, edited, found, expected)
+
+
+def syntax_problems(path: str) -> tuple[Diagnostic, ...]:
+    """What keeps Python from reading a file that was edited by hand; () where nothing does."""
+    try:
+        parse_file(path)
+    except TranslationError as error:
+        return error.diagnostics
+    return ()
 
 
 def fails(state: FileState, allow_edits: bool) -> bool:

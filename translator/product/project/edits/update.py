@@ -10,7 +10,7 @@ from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.judge.lower.children.worker import WorkerPool
 from gluonize.product.project.cache.recorded import Reads
 from gluonize.product.project.cache.results import ContentCache
-from gluonize.product.project.checks.check import changes, conflict_lines
+from gluonize.product.project.checks.check import changes, conflict_lines, syntax_problems
 from gluonize.product.project.checks.validation import validate_file
 from gluonize.product.project.edits.base import Base, find_base
 from gluonize.product.project.edits.merge import Merge, merge_texts
@@ -82,6 +82,8 @@ def update_file(
                 "refused",
                 diagnostics=(Diagnostic("conflicts", "it has unresolved conflicts", file.output, help=help),),
             )
+        if generated is not None and generated.edited and (broken := syntax_problems(file.output)):
+            return Updated(file, "refused", diagnostics=broken)
         if exists and not changes(file, generated):
             if generated is not None and generated.edited:
                 return Updated(file, "current", notes=(_NOTHING_NEW, *_judged_again(file, options, pool, cache)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 
 from gluonize.diagnostics import Diagnostic, TranslationError, shown
 from gluonize.product.project.output.paths import located
@@ -28,6 +29,14 @@ def check_not_swapped(source: str, out: str | None, command: str) -> None:
     why = f"{shown(source)} was made from {origin} for {found.provenance.target}"
     files = f"{origin} {shown(source)}" if command != "gluonize translate" else f"{origin} -t {found.provenance.target}"
     raise TranslationError(Diagnostic("source-generated", what, source, why=why, help=f"{command} {files}"))
+
+
+def other_target(out: str, targets: Iterable[str]) -> str:
+    """A note where a translation was made for none of the targets; "" else."""
+    made = read_generated(out)
+    if made is None or made.provenance.target in (targets := list(targets)):
+        return ""
+    return f"note: {shown(out)} was made for {made.provenance.target}, and is looked at as one for {', '.join(targets)}"
 
 
 def _check_pair(source: str, out: str | None, command: str) -> None:

@@ -31,7 +31,9 @@ WORDS = ("proved", "proved up to the order of sums")  # of proofs that hold, the
 SAME = "every launch that this header admits stores what the source stores"
 RAN = "; {} sets of inputs of each ran, too"  # of launches of which no more was to run
 EVERYTHING = "every statement, branch and loop of the source ran on the reference machine"
-_PLACE = re.compile(r"(?:[^\s:]*/)?([^\s:/]+\.py):\d+(?::\d+)?\b")  # lines that these words move, in a folder of this machine
+_PLACE = re.compile(
+    r"(?:[^\s:]*/)?([^\s:/]+\.py):\d+(?::\d+)?\b"
+)  # lines that these words move, in a folder of this machine
 _CLOCKS = re.compile(rf"{PREDICTED}(?:[\d.]+ to )?(?P<most>[\d.]+) of the clocks ")
 WIDTH = 120
 CONTINUED = "#     "

@@ -37,9 +37,9 @@ def pretended_device(
         import torch
         from torch.overrides import TorchFunctionMode
     except ImportError:
-        yield
-        return
-    if torch.cuda.is_available():
+        torch = None
+    # Not in the `except`: what the program raises would be told as a consequence of this.
+    if torch is None or torch.cuda.is_available():
         yield
         return
 

@@ -76,6 +76,11 @@ def run_program(
     try:
         with installed(recorder), device:
             _start(kind, program)
+    except ModuleNotFoundError as error:
+        recorder.note(
+            f"{error.name} is not installed for {sys.executable}: install it there, or gluonize where the program runs"
+        )
+        raise
     finally:
         _write(lines, {"launches": recorder.launches, "notes": recorder.notes})
         lines.close()

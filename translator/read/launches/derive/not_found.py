@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from collections.abc import Mapping
+from types import ModuleType
 from typing import Any
 
-from gluonize.diagnostics import Diagnostic
+from gluonize.diagnostics import Diagnostic, did_you_mean
 from gluonize.read.files.depth import LESS_DEEP, TOO_DEEP
 from gluonize.read.files.moved_lines import file_line
 from gluonize.read.kernels.load import says_missing
 from gluonize.read.launches.derive.evidence import Evidence
 from gluonize.read.launches.derive.proposal.revise import ONE_OF
 from gluonize.read.launches.derive.proposal.verdict import Verdict
+from gluonize.triton_api.language import tl
 
 _NAMES = 4  # arguments that are named
-_WRAPPED = re.compile(r"""^(?:NameError|AttributeError)\((['"])(.*)\1\)$""")
+_WRAPPED = re.compile(r"""^\w+(?:Error|Exception)\((['"])(.*)\1\)$""")
+_NO = "no value of an argument helps"
+_HOST = " belongs to the host: a kernel sees tl, what is a tl.constexpr, and @triton.jit functions"
+_SYNTAX = re.compile(r"unsupported AST node type: (\w+)")
+_UNSUPPORTED = re.compile(r"\bonly .* (?:are|is) supported|\bnot (?:supported|implemented)", re.I)
+_KEYWORD = re.compile(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'")
+_NO_NAME = re.compile(r"module 'triton\.language(?:\.core)?' has no attribute '(\w+)'")
 _GONE = re.compile(r"(been|was|were) removed|no longer|deprecated|NotImplementedError|has no attribute", re.I)
 CAPTURE = "record its launches with gluonize capture"
 
@@ -30,23 +39,39 @@ def not_found(evidence: Evidence, verdict: Verdict | None, settings: Mapping[str
     place = _place(evidence, verdict) or home
     for (_, name), known in evidence.loaded.unresolved.items():
         if says_missing(message, name) and "NameError" not in known.why:
+            if "." in name and (meant := _in_triton(name)):
+                return Diagnostic("spec-not-found", what, *place, name + _HOST, meant)
             return Diagnostic("spec-not-found", what, *place, known.why or message, known.help)
     if settings:
         said = " and ".join(f"{name}={value}" for name, value in settings.items())
         help = f"there is a launch without --set {said}: give another value"
     elif "is not defined" in message:
-        help = "no value of an argument helps: define the name in the file, or import it from a module that can be read"
+        help = f"{_NO}: define the name in the file, or import it from a module that can be read"
     elif found := re.search(r"Cannot access global variable (\w+)", message):
         message = f"{found[1]} is a plain number of the module: a kernel sees only what is a tl.constexpr"
-        help = f"no value of an argument helps: bind {found[1]} to tl.constexpr(...) in the source"
+        help = f"{_NO}: bind {found[1]} to tl.constexpr(...) in the source"
+    elif found := _SYNTAX.search(message):
+        message = f"Triton's language has no `{found[1].lower()}`"
+        help = f"{_NO}: write it without, with a condition, a mask or tl.where"
+    elif found := _KEYWORD.search(message):
+        message = f"{found[1]} has no argument {found[2]}"
+        help = did_you_mean(found[2], _parameters(found[1]), f"{_NO}: {found[1]} takes other arguments")
+    elif found := _NO_NAME.search(message):
+        help = did_you_mean(found[1], dir(tl), f"{_NO}: this version of Triton does not have it")
+    elif ("'HostName' object" in message or "forget to add @triton.jit" in message) and (
+        host := _of_host(evidence, verdict)
+    ):
+        message, help = host + _HOST, _in_triton(host) or f"{_NO}: write what Triton has for it"
     elif "extra.hip.libdevice" in message:
-        help = "no value of an argument helps: Triton's device library for AMD GPUs does not have it"
+        help = f"{_NO}: Triton's device library for AMD GPUs does not have it"
     elif ONE_OF in message and _writes(evidence, verdict, message.rpartition(" ")[2]):
-        help = "no value of an argument helps: Triton does not have it on this target; write one of those that it has"
+        help = f"{_NO}: Triton does not have it on this target; write one of those that it has"
     elif message == TOO_DEEP:
         help = LESS_DEEP
+    elif _UNSUPPORTED.search(message):
+        help = f"{_NO}: Triton does not have it, write it otherwise"
     elif _GONE.search(message):
-        help = "no value of an argument helps: this version of Triton does not have it"
+        help = f"{_NO}: this version of Triton does not have it"
     else:
         help = f"give values with --set{_named(evidence, verdict)}, or {CAPTURE}"
     return Diagnostic("spec-not-found", what, *place, message, help)
@@ -80,6 +105,28 @@ def _named(evidence: Evidence, verdict: Verdict | None) -> str:
     ]
     names = list(dict.fromkeys(found))[:_NAMES]
     return f" (it comes from {', '.join(names)})" if names else ""
+
+
+def _parameters(function: str) -> tuple[str, ...]:
+    """The arguments of a function of Triton's language; () where it has none of this name."""
+    found = getattr(tl, function, None)
+    return tuple(inspect.signature(found).parameters) if inspect.isfunction(found) else ()
+
+
+def _in_triton(name: str) -> str:
+    """What of Triton's language has the last name of `np.sqrt`, as a question; "" where nothing has."""
+    last = name.rpartition(".")[2]
+    return f"did you mean tl.{last}?" if hasattr(tl, last) else ""
+
+
+def _of_host(evidence: Evidence, verdict: Verdict | None) -> str:
+    """What belongs to a module that is not imported at the place, such as `torch.float16`; "" where nothing does."""
+    for part in _parts(evidence, verdict):
+        if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
+            module = evidence.loaded.fn.__globals__.get(part.value.id)
+            if isinstance(module, ModuleType) and not module.__name__.startswith("triton"):
+                return ast.unparse(part)
+    return ""
 
 
 def _writes(evidence: Evidence, verdict: Verdict | None, text: str) -> bool:
