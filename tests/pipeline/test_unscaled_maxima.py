@@ -49,6 +49,7 @@ ALTERNATING = choices_of(warp_groups="alternating", slot_form="told-apart", dept
 
 
 MASK = "* log_scale\n        qk = tl.where(start + o[None, :] < n, qk, -float('inf'))\n"
+FACTORS = MASK.replace("log_scale", "log_scale * LOG2E")
 TWICE = MASK + "        qk = tl.where(o[:, None] > start + o[None, :], float('-inf'), qk)\n"
 
 
@@ -203,7 +204,7 @@ def test_unchecked_the_wrong_order_would_show(tmp_path: Path):
 
 
 @pytest.mark.one_of(3)
-@pytest.mark.parametrize("mask", [None, MASK, TWICE], ids=["plain", "once", "twice"])
+@pytest.mark.parametrize("mask", [None, MASK, TWICE, FACTORS], ids=["plain", "once", "twice", "two factors"])
 def test_it_is_proved_by_what_the_header_says(mask: str | None, tmp_path: Path):
     written = translate(
         tmp_path, text_of(("* log_scale\n", mask)) if mask else text_of(), spec_of(), target="gfx950"

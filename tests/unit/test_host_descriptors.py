@@ -254,7 +254,7 @@ def made_in_the_kernel() -> tuple[str, LaunchSpec]:
 def test_a_stride_that_the_kernel_is_given_is_checked_too(made_in_the_kernel, tmp_path):
     source, spec = made_in_the_kernel
     text = validated(tmp_path, source, spec, "gfx1250")
-    assert "global_to_shared" in text and "K divisible by 16" in text, text
+    assert "global_to_shared" in text and "K and addresses of a_ptr divisible by 16" in text, text
     compiled(tmp_path, text, spec, "gfx1250")
 
 

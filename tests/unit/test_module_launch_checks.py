@@ -183,7 +183,7 @@ def test_what_one_of_several_texts_rests_on_is_asked_of_its_launches(given, mess
 
 
 def test_what_one_of_several_texts_rests_on_is_said_with_its_launches():
-    assert "n divisible by 16 for x_ptr bf16, BLOCK=64" in ASKS_SOME.lines()
+    assert "n and addresses of y_ptr divisible by 16 for x_ptr bf16, BLOCK=64" in ASKS_SOME.lines()
 
 
 @pytest.mark.parametrize("fallback", [None, "general"])

@@ -49,17 +49,18 @@ def reduce_op(m: Machine, op: Op, given: list) -> list:
             like(moved(t, x.term, x.shape, indices(t, shape)[:axis] + [t.integer(0)] + indices(t, shape)[axis:]), k)
             for x, k in zip(given, op.result_types)
         ]
-    scale = scaled(t, given[0].term) if len(given) == 1 and given[0].element == "f32" and ordered(function) else None
-    if scale is not None:
-        given = [Tensor(scale[0], given[0].shape, "f32")]
+    factors = []
+    while len(given) == 1 and given[0].element == "f32" and ordered(function) and (found := scaled(t, given[0].term)):
+        given = [Tensor(found[0], given[0].shape, "f32")]
+        factors.append(found[1:])
     operands = [over_axis(m, x, axis, indices(t, shape)) for x in given]
     elements = tuple(x.element for x in given)
     group = t.node("region", (len(function), elements), function, "region")
     out = []
     for number, kind in enumerate(op.result_types):
         made = t.node("reduce", (number, given[0].shape[axis]), (group, *operands), kind.element)
-        if scale is not None:
-            made = multiplied(t, scale[2], (made, scale[1]))
+        for by, said in reversed(factors):
+            made = multiplied(t, said, (made, by))
         out.append(like(t.integer_of(made) if is_integer(kind.element) else made, kind))
     return out
 
