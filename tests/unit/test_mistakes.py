@@ -204,6 +204,7 @@ IN_KERNELS = {
     "name": ("tl.sigmoidd(x)", "has no attribute 'sigmoidd'", "did you mean sigmoid?"),
     "argument": ("tl.load(out_ptr + i, other=0.0, masks=i < n)", "load has no argument masks", "did you mean mask?"),
     "list": ("[x for _ in range(2)][0]", "only tuple comprehensions are supported", "Triton does not have it"),
+    "shapes": ("x + tl.arange(0, 64) + tl.arange(0, 128)", "incompatible dimensions", "the shapes of this statement do not fit"),
     "break": ("x\n        break", "Triton's language has no `break`", "write it without"),
 }  # fmt: skip
 CONFIGURED = {

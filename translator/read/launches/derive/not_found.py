@@ -23,7 +23,7 @@ _WRAPPED = re.compile(r"""^\w+(?:Error|Exception)\((['"])(.*)\1\)$""")
 _NO = "no value of an argument helps"
 _HOST = " belongs to the host: a kernel sees tl, what is a tl.constexpr, and @triton.jit functions"
 _SYNTAX = re.compile(r"unsupported AST node type: (\w+)")
-_UNSUPPORTED = re.compile(r"\bonly .* (?:are|is) supported|\bnot (?:supported|implemented)", re.I)
+_SHAPES = re.compile(r"incompatible dimensions|equal reduction dimensions")
 _KEYWORD = re.compile(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'")
 _NO_NAME = re.compile(r"module 'triton\.language(?:\.core)?' has no attribute '(\w+)'")
 _GONE = re.compile(r"(been|was|were) removed|no longer|deprecated|NotImplementedError|has no attribute", re.I)
@@ -68,8 +68,10 @@ def not_found(evidence: Evidence, verdict: Verdict | None, settings: Mapping[str
         help = f"{_NO}: Triton does not have it on this target; write one of those that it has"
     elif message == TOO_DEEP:
         help = LESS_DEEP
-    elif _UNSUPPORTED.search(message):
+    elif verdict is not None and verdict.message.startswith("NotImplementedError"):
         help = f"{_NO}: Triton does not have it, write it otherwise"
+    elif _SHAPES.search(message):
+        help = f"the shapes of this statement do not fit: mend it, or give other sizes with --set, or {CAPTURE}"
     elif _GONE.search(message):
         help = f"{_NO}: this version of Triton does not have it"
     else:
