@@ -28,6 +28,10 @@ from gluonize.read.unresolved import NoValue, Place, Raised, Undetermined
 _EVALUATING = object()
 
 
+# What the reason begins with where a `try` statement ends in an exception that no handler of its certainly takes.
+RAISES = "it raises "
+
+
 class ProgramOfScope(Protocol):
     """What a scope asks of the program that it is part of."""
 
@@ -335,7 +339,7 @@ class Scope:
             self._attempt(node)
         except Raised as error:
             number = catcher(node.handlers, error.error)
-            return ("", f"it raises {error.reason}") if number in (None, -1) else (f"except {number}", "")
+            return ("", f"{RAISES}{error.reason}") if number in (None, -1) else (f"except {number}", "")
         except Undetermined as error:
             return "", error.reason
         return "body", ""

@@ -17,7 +17,7 @@ from gluonize.read.evaluate.host_objects import UserClass, UserFunction
 from gluonize.read.evaluate.host_values import HostName
 from gluonize.read.names.bindings import Binding, names_by_text, names_of_own_module, statements_in
 from gluonize.read.names.effects import parts
-from gluonize.read.names.scope import Frame, Scope
+from gluonize.read.names.scope import RAISES, Frame, Scope
 from gluonize.read.unresolved import NoValue, Place, Raised, Undetermined
 from gluonize.triton_api.jit_functions import JITCallable
 from gluonize.triton_api.language import core
@@ -59,23 +59,16 @@ class BodyRun:
             self._block(self.scope.body)
 
     def _block(self, statements: list[ast.stmt]) -> None:
-        """Run statements. What one of them may have changed that fails is unknown then; where a `try` or a `with` may take what it raises,
-        it is raised: at once, or behind the others where it is not certain."""
-        failure: Undetermined | Raised | None = None
+        """Run statements. What one of them may have changed that fails is unknown then; what it certainly raises is raised where a `try` or
+        a `with` may take it. Of what is not known it is taken that it raises nothing."""
         for statement in statements:
             try:
-                if failure is None:
-                    self.statement(statement)
-                else:
-                    with self.effects.unsure():
-                        self.statement(statement)
-            except NoValue as error:
+                self.statement(statement)
+            except Raised:
                 if self.attempts:
-                    failure = failure or error
-                    if isinstance(failure, Raised):
-                        break
-        if failure is not None:
-            raise failure
+                    raise
+            except NoValue:
+                pass
 
     def attempt(self, statements: list[ast.stmt]) -> None:
         """Run statements up to the first that fails; definitions, which do not, are left for later. Raises: what that one raises."""
@@ -121,12 +114,11 @@ class BodyRun:
         elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
             self._assign(node)
         elif isinstance(node, ast.If):
-            outcome, reason = scope.outcome(node)
+            outcome, _ = scope.outcome(node)
             self._keep(node)  # what `:=` binds in the condition
             self._branches({"then": node.body, "else": node.orelse}, outcome)
             if self.attempts and not outcome:
-                scope.program.truth(node.test, scope, scope.now)
-                raise Undetermined(reason, scope.place(node.test))
+                self._raises(node.test)
         elif isinstance(node, ast.Try):
             outcome, reason = scope.outcome(node)
             handlers = {f"except {number}": handler.body for number, handler in enumerate(node.handlers)}
@@ -138,7 +130,7 @@ class BodyRun:
                     outcome,
                 )
             self._block(node.finalbody)
-            if self.attempts and not outcome:
+            if self.attempts and not outcome and reason.startswith(RAISES):
                 raise Undetermined(reason, scope.place(node))
         elif isinstance(node, ast.With):
             self._with(node)
@@ -182,16 +174,23 @@ class BodyRun:
     def _branches(self, branches: dict[str, list[ast.stmt]], outcome: str) -> None:
         if outcome:
             return self._block(branches.get(outcome, []))
-        failure: Undetermined | Raised | None = None
+        failure: Raised | None = None
         with self.effects.unsure():
             for statements in branches.values():
                 try:
                     self._block(statements)
-                except NoValue as error:
+                except Raised as error:
                     failure = failure or error
         if failure is not None:
             raise Undetermined(failure.reason, failure.place)
         return None
+
+    def _raises(self, test: ast.expr) -> None:
+        """Raises: Raised where the evaluation of a condition certainly does."""
+        try:
+            self.program.truth(test, self.scope, self.scope.now)
+        except Undetermined:
+            pass
 
     def _assign(self, node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> None:
         """Evaluate what names are bound to; set items and attributes."""
