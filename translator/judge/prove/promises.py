@@ -13,7 +13,8 @@ from gluonize.judge.prove.slot_boxes import LOADED, STORED, Mark
 from gluonize.judge.prove.terms import Term, Terms
 from gluonize.trace.model.op import Op
 
-HINT, DIVISOR = "hint", "divisor"  # kinds of accesses that stand for hints, and for what is divided by
+# Kinds of accesses that stand for hints, for what is divided by, and for offsets that buffer operations have to reach.
+HINT, DIVISOR, REACH = "hint", "divisor", "reach"
 
 
 def hinted(m: Any, op: Op, value: Any) -> None:
@@ -36,6 +37,15 @@ def divided(m: Any, op: Op, by: Any, number: Term) -> None:
         t = m.terms
         pointer = t.pointer(t.node("divisor", by.shape, (), "ptr"), number)
         m.accesses.append(Access(pointer, t.both(*m.conditions), 0, DIVISOR, op, m.inside()))
+
+
+def within_reach(m: Any, op: Op, base: Term, step: Term, mask: Term, size: int) -> None:
+    """Remember how far behind its base a buffer operation goes, where the launch does not promise that all of its memory is near."""
+    argument = base.args[0] if base.op == "ptr" else base
+    if m.side == 1 and not (argument.op == "argument" and argument.data[1]):
+        t = m.terms
+        pointer = t.pointer(t.node("reach", (), (), "ptr"), step)
+        m.accesses.append(Access(pointer, t.both(*m.conditions, mask), size, REACH, op, m.inside()))
 
 
 def follows(t: Terms, access: Access) -> bool:
