@@ -62,12 +62,12 @@ def follows(t: Terms, access: Access) -> bool:
 
 def told(m: Any, op: Op, base: Term) -> None:
     """A load. Raises: NotProved where the kernel has it behind an atomic operation that tells others that it has been made."""
-    if any(frame.loop is not None for frame in m.frames):
-        return  # iterations follow each other: which one a load belongs to is not looked at
     key, count = (reached(base), m.version(base).data), sum(frame.counts.get(RELEASE, 0) for frame in m.frames)
     if m.side == 0:
         m.released[key] = max(count, m.released.get(key, 0))
-    elif count > m.released.get(key, 0):
+    elif count > m.released.get(key, 0) and all(
+        frame.loop is None for frame in m.frames
+    ):  # iterations follow each other
         raise NotProved("a load behind an atomic operation that the source has behind it", op)
 
 
