@@ -89,18 +89,6 @@ PAIRS = {
         ("z = 7 // n", "if n > 0:", "    tl.store(y + offs, tl.load(x) / z)"),
         ("if n > 0:", "    tl.store(y + offs, tl.load(x) / (7 // n))"),
     ),
-    "a load ahead of a loop behind it": (
-        True,
-        ("tl.atomic_add(i, 1)", FOR, "    tl.store(y + k * B + offs, tl.load(x + k * B + offs))"),
-        (
-            "tl.atomic_add(i, 1)",
-            "w = tl.load(x + offs, mask=(n > 0) & (offs >= 0))",
-            FOR,
-            "    v = tl.load(x + (k + 1) * B + offs, mask=(k + 1 < n) & (offs >= 0))",
-            "    tl.store(y + k * B + offs, w)",
-            "    w = v",
-        ),
-    ),
     "the same hint": (True, (HINTED.format(4), TAKEN), (HINTED.format(4), TAKEN)),
     "a hint of its own": (False, (INDEX, TAKEN), (HINTED.format(4), TAKEN)),
     "a stronger hint": (False, (HINTED.format(4), TAKEN), (HINTED.format(8), TAKEN)),
