@@ -549,6 +549,11 @@ def test_a_raised_kernel_is_written_in_the_words_of_its_triton(monkeypatch):
     body = body.replace("cdna4.load", "gl.amd.cdna4.async_copy.load")
     assert _in_words(body, "3.10.1") == "x = gl.steps(0, 4)\ngl.amd.copies.wait_group(0)\ny = t.index(0).load(d)\n"
     assert _in_words(body, "3.9.0") == body.replace("arange", "steps").replace("cdna4.async_copy", "copies")
+    first = "from triton.experimental import gluon\n"  # and one that Gluon had not, which the language has
+    assert (
+        _in_words(f"{first}y = gl.cumsum(x, 0)\n", "3.8.0")
+        == f"import triton.language as tl\n{first}y = tl.cumsum(x, 0)\n"
+    )
 
 
 def test_buffer_accesses_keep_their_cache_policy():

@@ -13,7 +13,7 @@ import libcst as cst
 
 from gluonize.decide.layouts.constructors import constructor
 from gluonize.diagnostics import Diagnostic, TranslationError
-from gluonize.gluon.imports import Import
+from gluonize.gluon.imports import TRITON_LANGUAGE, Import
 from gluonize.gluon.version_words import VersionWords
 from gluonize.gluon.walk import mapped
 from gluonize.raised.blocks import Structure
@@ -101,7 +101,11 @@ def _in_words(text: str, version: str) -> str:
     def change(node: cst.CSTNode) -> cst.CSTNode | None:
         return words.said(node, change)
 
-    return mapped(cst.parse_module(text), change).code if words.differs else text
+    if not words.differs:
+        return text
+    code = mapped(cst.parse_module(text), change).code
+    first = "from triton.experimental import gluon\n"
+    return code.replace(first, f"{TRITON_LANGUAGE.text}\n{first}", 1) if re.search(r"\btl\.", code) else code
 
 
 @dataclass(frozen=True)

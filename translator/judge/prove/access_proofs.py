@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
 
 from gluonize.judge.prove.first_difference import Difference
-from gluonize.judge.prove.promises import DIVISOR, HINT, follows
+from gluonize.judge.prove.promises import DIVISOR, HINT, REACH, follows
 from gluonize.judge.prove.proof_values import Access
 from gluonize.judge.prove.symbolic_program import Machine
 from gluonize.judge.prove.terms import Term, Terms
@@ -44,6 +44,10 @@ def misplaced(
         if access.kind == "assume":
             return Difference("what the kernel assumes is not known to hold", None, access.op)
         known = [(x, needs, ()) for x, needs, loops in facts if loops == access.loops[: len(loops)]]
+        if access.kind == REACH:
+            if not within_buffer(t, access):
+                return Difference("an offset may be more than a buffer reaches", None, access.op)
+            continue
         if access.kind.startswith((HINT, DIVISOR)):
             said = (its for its in source.accesses if its.kind == access.kind)
             if not follows(t, access) and not any(covers(t, access, its, known) for its in said):
@@ -53,8 +57,6 @@ def misplaced(
             continue
         base, offset = access.pointer.args
         near = base.op == "argument" and base.data[1]
-        if access.kind == "buffer" and not near and not within_buffer(t, access):
-            return Difference("an offset may be more than a buffer reaches", None, access.op)
         here = (
             not near
             or fits(offset, access.size)

@@ -13,7 +13,8 @@ from gluonize.judge.prove.slot_boxes import LOADED, STORED, Mark
 from gluonize.judge.prove.terms import Term, Terms
 from gluonize.trace.model.op import Op
 
-HINT, DIVISOR = "hint", "divisor"  # kinds of accesses that stand for hints, and for what is divided by
+# Kinds of accesses that stand for hints, for what is divided by, and for offsets that buffer operations have to reach.
+HINT, DIVISOR, REACH = "hint", "divisor", "reach"
 
 
 def hinted(m: Any, op: Op, value: Any) -> None:
@@ -38,6 +39,15 @@ def divided(m: Any, op: Op, by: Any, number: Term) -> None:
         m.accesses.append(Access(pointer, t.both(*m.conditions), 0, DIVISOR, op, m.inside()))
 
 
+def within_reach(m: Any, op: Op, base: Term, step: Term, mask: Term, size: int) -> None:
+    """Remember how far behind its base a buffer operation goes, where the launch does not promise that all of its memory is near."""
+    argument = base.args[0] if base.op == "ptr" else base
+    if m.side == 1 and not (argument.op == "argument" and argument.data[1]):
+        t = m.terms
+        pointer = t.pointer(t.node("reach", (), (), "ptr"), step)
+        m.accesses.append(Access(pointer, t.both(*m.conditions, mask), size, REACH, op, m.inside()))
+
+
 def follows(t: Terms, access: Access) -> bool:
     """Whether a hint holds whatever the source says, or a divisor is not 0: each part of a number is a multiple of the power of 2 that it is promised to be one of."""
     if access.kind == DIVISOR:
@@ -52,12 +62,12 @@ def follows(t: Terms, access: Access) -> bool:
 
 def told(m: Any, op: Op, base: Term) -> None:
     """A load. Raises: NotProved where the kernel has it behind an atomic operation that tells others that it has been made."""
-    if any(frame.loop is not None for frame in m.frames):
-        return  # iterations follow each other: which one a load belongs to is not looked at
     key, count = (reached(base), m.version(base).data), sum(frame.counts.get(RELEASE, 0) for frame in m.frames)
     if m.side == 0:
         m.released[key] = max(count, m.released.get(key, 0))
-    elif count > m.released.get(key, 0):
+    elif count > m.released.get(key, 0) and all(
+        frame.loop is None for frame in m.frames
+    ):  # iterations follow each other
         raise NotProved("a load behind an atomic operation that the source has behind it", op)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from gluonize.judge.prove.access_proofs import conjuncts
 from gluonize.judge.prove.op_table import row
-from gluonize.judge.prove.promises import ordered, told
+from gluonize.judge.prove.promises import ordered, told, within_reach
 from gluonize.judge.prove.proof_values import (
     ACQUIRE,
     RELEASE,
@@ -109,10 +109,11 @@ def store(m: Machine, op: Op, given: list) -> list:
     return []
 
 
-def buffer_pointer(m: Machine, base: Tensor, offsets: Tensor, element: str) -> Term:
-    """The address of a buffer operation: its offsets are unsigned."""
+def buffer_pointer(m: Machine, op: Op, base: Tensor, offsets: Tensor, mask: Term, element: str) -> Term:
+    """The address of a buffer operation: its offsets are unsigned, and reach 2 GiB behind its base."""
     t = m.terms
     step = t.scaled(t.unsigned(offsets.term, 32), bytes_of(element))
+    within_reach(m, op, base.term, step, mask, bytes_of(element))
     return t.pointer(base.term, step)
 
 
@@ -126,7 +127,10 @@ def buffer_load(m: Machine, op: Op, given: list) -> list:
     base, offsets, mask, other = buffer_parts(m, op, given)
     element = op.type.element
     return [
-        like(fetched(m, op, buffer_pointer(m, base, offsets, element), mask, other, element, "buffer", True), op.type)
+        like(
+            fetched(m, op, buffer_pointer(m, op, base, offsets, mask, element), mask, other, element, "buffer", True),
+            op.type,
+        )
     ]
 
 
@@ -135,7 +139,14 @@ def buffer_store(m: Machine, op: Op, given: list) -> list:
     value = given[0]
     base, offsets, mask, _ = buffer_parts(m, op, given)
     stored(
-        m, op, buffer_pointer(m, base, offsets, value.element), mask, value.term, value.shape, value.element, "buffer"
+        m,
+        op,
+        buffer_pointer(m, op, base, offsets, mask, value.element),
+        mask,
+        value.term,
+        value.shape,
+        value.element,
+        "buffer",
     )
     return []
 
@@ -186,7 +197,7 @@ def atomic_rmw(m: Machine, op: Op, given: list) -> list:
 def buffer_atomic_rmw(m: Machine, op: Op, given: list) -> list:
     value = given[0]
     base, offsets, mask, _ = buffer_parts(m, op, given)
-    pointer = buffer_pointer(m, base, offsets, value.element)
+    pointer = buffer_pointer(m, op, base, offsets, mask, value.element)
     return atomic(m, op, _how(op), pointer, mask, [value], value.shape, value.element, "buffer")
 
 

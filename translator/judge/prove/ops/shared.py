@@ -121,7 +121,7 @@ def buffer_load_to_local(m: Machine, op: Op, given: list) -> list:
     view = given[op.keyword("into")]
     _plain(view, op)
     element = view.allocation.element
-    value = fetched(m, op, buffer_pointer(m, base, offsets, element), mask, other, element, "buffer", True)
+    value = fetched(m, op, buffer_pointer(m, op, base, offsets, mask, element), mask, other, element, "buffer", True)
     m.shared.issue("async", view, again_shaped(m.terms, value, offsets.shape, view.shape), op)
     return [None]
 
