@@ -82,6 +82,14 @@ def test_a_page_is_part_of_the_base(tmp_path, loads, target):
     assert verdict(tmp_path, text, large, target) == PROVED
 
 
+def test_an_element_that_ends_behind_what_a_buffer_reaches_is_not_proved(tmp_path):
+    """Buffers have 2**31 - 2 bytes: element 2**30 - 1 of two bytes is behind them."""
+    text, spec = pages(tmp_path, ONE, "gfx950")
+    large = replace(spec, attrs=spec.attrs | {"x_ptr": "D"})
+    assert "<= 2**30 - 2" in text and verdict(tmp_path, text, large, "gfx950") == PROVED
+    assert verdict(tmp_path, text.replace("<= 2**30 - 2", "<= 2**30 - 1"), large, "gfx950") != PROVED
+
+
 def test_a_page_number_of_32_bits_wraps_as_the_source_does(tmp_path):
     text, _ = pages(tmp_path, ONE, "gfx950", wide="")
     assert "buffer_load(x_ptr, " in text and "x_ptr" in text.split("storage of ")[1].split("within")[0]
@@ -90,7 +98,7 @@ def test_a_page_number_of_32_bits_wraps_as_the_source_does(tmp_path):
 @pytest.mark.parametrize("loads", [ONE, KEPT, MOVED])
 def test_a_tensor_that_is_said_to_be_large_is_read_by_buffer_loads(tmp_path, loads):
     text, spec = pages(tmp_path, loads, "gfx950", storage="D")
-    assert "buffer_load(" in text and "assumes (ROWS - 1) * stride_row + COLUMNS - 1 <= 2**30 - 1" in text
+    assert "buffer_load(" in text and "assumes (ROWS - 1) * stride_row + COLUMNS - 1 <= 2**30 - 2" in text
     assert verdict(tmp_path, text, spec, "gfx950") == PROVED
 
 

@@ -501,6 +501,8 @@ def test_what_assembly_takes_in_a_register_of_fp32_is_fp32(tmp_path):
 
 
 def test_what_neither_the_kernel_nor_triton_takes_is_named(tmp_path):
-    host = "def run(x):\n    y = torch.empty_like(x)\n    k[(1,)](x, y, 64, BLOCK=128, SIZE=3, num_warps=8, maxnreg=128)\n"
+    host = (
+        "def run(x):\n    y = torch.empty_like(x)\n    k[(1,)](x, y, 64, BLOCK=128, SIZE=3, num_warps=8, maxnreg=128)\n"
+    )
     (found,) = read(tmp_path, host)
     assert found.problem == "SIZE is no argument of the kernel, and no option of Triton's"

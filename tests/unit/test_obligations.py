@@ -61,7 +61,7 @@ def about_offsets(found) -> set[tuple]:
             {
                 ("not-negative", "offs * n", "launch", "('n',)", 9),
                 ("no-overflow", "offs * n", "launch", "(B - 1) * n <= 2**31 - 1", 9),
-                ("reach", "offs * n", "launch", "(B - 1) * n <= 2**29 - 1", 9),
+                ("reach", "offs * n", "launch", "(B - 1) * n <= 2**29 - 2", 9),
             },
         ),
         ("(offs & 15)", {("not-negative", "offs & 15", "proven", "()", 9)}),

@@ -32,7 +32,9 @@ def spec(pad: int):
 
 def test_a_value_that_stands_without_its_name_is_asserted(tmp_path):
     text = translate(tmp_path, SOURCE, spec(0)).text
-    assert "other=" not in text[text.index("def kernel") :] and "static_assert(gl.num_warps() == 4 and PAD == 0)" in text
+    assert (
+        "other=" not in text[text.index("def kernel") :] and "static_assert(gl.num_warps() == 4 and PAD == 0)" in text
+    )
     assert "SCALE ==" not in text and "STAGES ==" not in text  # named in the text, and a hint
     compiled(tmp_path, text, spec(0))
     with pytest.raises(TranslationError, match="PAD == 0"):

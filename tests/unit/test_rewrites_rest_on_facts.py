@@ -22,7 +22,7 @@ RESTING = re.compile(r"buffer_(?:load|store|atomic)|\.async_(?:load|store|gather
 BACK = ("write", "loops", "decide", "output")
 # Functions that only write the text: who calls them has written down what it rests on.
 TEXT = {
-    "loops/loop/loop.py:tile_copies": "loops/copies/producer.py:_code",
+    "loops/loop/reads.py:tile_copies": "loops/copies/producer.py:_code",
     "write/accesses/accesses.py:_buffer_atomic": "",
     "write/descriptors/tile_functions.py:_memory_statement": "write/descriptors/descriptors.py:_access",
     "write/descriptors/tdm.py:load_text": "write/descriptors/descriptors.py:_access",

@@ -21,6 +21,7 @@ from gluonize.judge.prove.symbolic_program import Machine
 from gluonize.judge.prove.terms import Term, Terms
 
 MOST_AHEAD, MOST_INDICES = 4, 3
+BUFFER_BYTES = 2**31 - 2  # as the compiler has them in a buffer's descriptor (code of Triton 3.9)
 MOST_TIMES = 8  # iterations in one
 Late = tuple[Term, Term]
 # What is known, under which conditions, and in which loops: their iterations and how many there are, outermost first.
@@ -175,9 +176,16 @@ def least(t: Terms, number: Term, depth: int = 6) -> int:
 
 
 def within_buffer(t: Terms, access: Access) -> bool:
-    """Whether an access lies within 2 GiB, which is as far as buffer operations reach: behind it loads give 0, and stores do nothing."""
-    low, high = t.within(access.pointer.args[1].poly, t.where(conjuncts(access.mask)))
-    return low >= 0 and high + access.size < 1 << 31
+    """Whether an access lies within the bytes that a buffer operation reaches: behind them loads give 0, and stores do nothing.
+
+    Two intervals hold: that of the atoms where the mask does, and that in which the contract has the number of the element.
+    """
+    offset, size = access.pointer.args[1], access.size
+    low, high = t.within(offset.poly, t.where(conjuncts(access.mask)))
+    if all(factor % size == 0 for factor in offset.poly.values()):
+        element = t.poly({monomial: factor // size for monomial, factor in offset.poly.items()})
+        low, high = max(low, element.low * size), min(high, element.high * size)
+    return low >= 0 and high + size <= BUFFER_BYTES
 
 
 def fits(offset: Term, size: int) -> bool:

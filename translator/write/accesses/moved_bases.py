@@ -93,10 +93,17 @@ def of_variable(
     return found
 
 
+def last_element(size: int) -> int:
+    """The number of the last element, of so many bytes, that a buffer operation reaches. The compiler gives buffers 2**31 - 2 bytes (the
+    third word of their descriptor in code of Triton 3.9); of an element that ends behind them loads give 0, and stores do nothing.
+    """
+    return (2**31 - 2) // size - 1
+
+
 def reaches(facts: FunctionFacts, proof: Signs, reached: Reached) -> Reach:
     """What the offsets reach, for every launch or by what is checked, which goes to `proof`."""
     size = bits_of(facts.fact(reached.starts[0]).pointee) // 8
-    if not reached.grows and all(_most(facts, terms) * size < 2**31 for terms in reached.sums):
+    if not reached.grows and all(_most(facts, terms) <= last_element(size) for terms in reached.sums):
         return Reach.ALL
     far = any(wide_scalar(facts, node) for t in reached.scalars for node in (t.node, *t.factors))
     if (far or any(goes_far(facts, base) for base in reached.starts)) and _rest_near(facts, proof, reached, size):
@@ -155,7 +162,7 @@ def _near(facts: FunctionFacts, proof: Signs, reached: Reached, size: int) -> se
         if any(t.sign != "+" for t in terms):
             return None
         products = [(t.node, *t.factors) for t in terms]
-        checks = most_checked(facts, products, (2**31 - 1) // size, proof.exactly)
+        checks = most_checked(facts, products, last_element(size), proof.exactly)
         if checks is None:
             return None
         conditions, names = checks
