@@ -84,7 +84,7 @@ def test_a_page_is_part_of_the_base(tmp_path, loads, target):
 
 def test_an_element_that_ends_behind_what_a_buffer_reaches_is_not_proved(tmp_path):
     """Buffers have 2**31 - 2 bytes: element 2**30 - 1 of two bytes is behind them."""
-    text, spec = pages(tmp_path, ONE, "gfx950")
+    text, spec = pages(tmp_path, HEAD, "gfx950")
     large = replace(spec, attrs=spec.attrs | {"x_ptr": "D"})
     assert "<= 2**30 - 2" in text and verdict(tmp_path, text, large, "gfx950") == PROVED
     assert verdict(tmp_path, text.replace("<= 2**30 - 2", "<= 2**30 - 1"), large, "gfx950") != PROVED
