@@ -145,7 +145,7 @@ def test_a_name_of_the_source_is_left_to_it(tmp_path):
 def test_without_a_formula_the_launches_are_those_given(tmp_path, monkeypatch):
     monkeypatch.setattr("gluonize.general.rules.search.parametric", lambda samples: None)
     result = made(tmp_path, scale())
-    assert "num_warps=4" in result.text and "max(" not in result.text
+    assert "gl.num_warps() == 4" in result.text and "max(" not in result.text
     (note,) = [note for note in result.notes if "holds for" in note]
     assert "holds for the launches given: no formula" in note
     assert note.endswith(
