@@ -310,6 +310,10 @@ OPEN: dict[str, dict[str, str]] = {
     },
 }  # fmt: skip
 EXACT |= {
+    "another variable may be set": _gain(
+        "import os, time\nif time.time() < 0:\n    os.environ['A_NAME'] = '1'\n"
+        "GAIN = tl.constexpr(float(os.environ.get('QUITE_OTHER', '12')))"
+    ),
     "raised in a try": _gain(
         "A = 12.0\ntry:\n    assert not A\n    A = 11.0\nexcept AssertionError:\n    pass\nGAIN = tl.constexpr(A)"
     ),
@@ -350,6 +354,10 @@ OPEN |= {
     "globals of a frame": _late("import inspect\ninspect.currentframe().f_globals['GAIN'] = tl.constexpr(12.0)"),
     "globals called by another name": _late("g = globals\ng()['GAIN'] = tl.constexpr(12.0)"),
     "exec in a function": _late("def f():\n    exec('GAIN = tl.constexpr(12.0)', globals())\nf()"),
+    "environment may be set": _gain(
+        "import os, time\nif time.time() > 0:\n    os.environ['QUITE_NEW'] = '12'\n"
+        "GAIN = tl.constexpr(float(os.environ.get('QUITE_NEW', '11')))"
+    ),
     "environment updated": _gain(
         "import os\nos.environ.update(QUITE_NEW='12')\nGAIN = tl.constexpr(float(os.environ.get('QUITE_NEW', '11')))"
     ),

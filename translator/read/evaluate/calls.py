@@ -366,6 +366,8 @@ class Calls:
         if not isinstance(name, str):
             raise Raised(TypeError(f"str expected, not {type(name).__name__}"), place)
         self.program.effects.check(os.environ)
+        if (unseen := self.program.set_unseen.get(name)) is not None:
+            raise Undetermined(unseen.reason, unseen.place)
         if name in self.program.environment:
             return self.program.environment[name]
         value = os.environ.get(name, default)

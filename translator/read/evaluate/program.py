@@ -17,6 +17,7 @@ from gluonize.read.evaluate.host_values import HOST_PACKAGES, PURE_MODULES, VERS
 from gluonize.read.evaluate.lookup import find_kernel
 from gluonize.read.evaluate.spec_values import decode_value
 from gluonize.read.files.by_path import LoadedModules
+from gluonize.read.files.environment import ALL
 from gluonize.read.files.modules import ModuleFile, find_module, is_file, module_of_path, parse_file
 from gluonize.read.files.torch_runtime import READ as RUNTIME_MODULES
 from gluonize.read.files.torch_runtime import runtime_module
@@ -44,6 +45,7 @@ class Program:
         self._collecting: list[list[str]] = [self.notes]
         self.effects = Effects()
         self.environment: dict[str, str] = {}  # what the program has set itself
+        self.set_unseen: dict[str, Undetermined] = {}  # variables that it may have set, by code that cannot be followed
         self.entry = ""  # the file that is translated
         self._spoiling = 0  # what is to be forgotten need not be right
         self.imported_files: tuple[str, ...] = ()
@@ -87,6 +89,13 @@ class Program:
         if not self.effects.certain or not self._bodies_run():
             raise Undetermined(f"environment variable {name} is set when the host program runs", place)
         self.environment[name] = value
+
+    def forget_environment(self, names: frozenset[str], reason: str, place: Place) -> None:
+        """Code that cannot be followed may set these variables; ALL: any."""
+        if ALL in names:
+            self.effects.spoil(os.environ, reason, place)
+        for name in names:
+            self.set_unseen.setdefault(name, Undetermined(reason, place))
 
     def _bodies_run(self) -> bool:
         return any(isinstance(m, Scope) and m.now is not None for m in self._modules.values())

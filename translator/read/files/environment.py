@@ -7,8 +7,8 @@ import ast
 ALL = "*"  # the file asks for variables by names that it computes, or for all
 
 
-def names_asked(tree: ast.Module) -> frozenset[str]:
-    """The names in `os.environ.get("X")`, `os.getenv("X")`, `os.environ["X"]` and `"X" in os.environ`.
+def names_asked(tree: ast.AST) -> frozenset[str]:
+    """The names in `os.environ.get("X")`, `os.getenv("X")`, `os.environ["X"]` and `"X" in os.environ`, read or changed.
 
     ALL among them when the environment is used in another way.
     """
@@ -27,7 +27,8 @@ def _asked(node: ast.AST) -> list[tuple[str, ast.expr]]:
     if isinstance(node, ast.Call) and node.args:
         if _is(node.func, "getenv"):
             return _named(node.args[0], node.func)
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "get" and _is(node.func.value, "environ"):
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        if method in ("get", "setdefault", "pop") and _is(node.func.value, "environ"):
             return _named(node.args[0], node.func.value)
     if isinstance(node, ast.Subscript) and _is(node.value, "environ"):
         return _named(node.slice, node.value)

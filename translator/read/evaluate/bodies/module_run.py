@@ -15,6 +15,7 @@ from typing import Any
 from gluonize.read.evaluate.bodies.changes import changes, decorator_name
 from gluonize.read.evaluate.host_objects import UserClass, UserFunction
 from gluonize.read.evaluate.host_values import HostName
+from gluonize.read.files.environment import names_asked
 from gluonize.read.names.bindings import Binding, names_by_text, names_of_own_module, statements_in
 from gluonize.read.names.effects import parts
 from gluonize.read.names.scope import RAISES, Frame, Scope
@@ -340,7 +341,7 @@ def spoil_changed(program: Any, node: ast.AST, scope: Scope | Frame, reason: str
         except NoValue:
             continue
         if name in found.changed and value is os:
-            program.effects.spoil(os.environ, reason, place)
+            program.forget_environment(names_asked(node), reason, place)
         if name in found.changed or isinstance(value, (UserFunction, UserClass)):
             spoil(program, value, reason, place)
     _spoil_names(node, scope, reason, place)
