@@ -18,6 +18,7 @@ from gluonize.judge.prove.first_difference import Difference
 from gluonize.judge.prove.promises import DIVISOR, HINT, REACH, follows
 from gluonize.judge.prove.proof_values import Access
 from gluonize.judge.prove.symbolic_program import Machine
+from gluonize.judge.prove.term import conjuncts
 from gluonize.judge.prove.terms import Term, Terms
 
 MOST_AHEAD, MOST_INDICES = 4, 3
@@ -100,11 +101,6 @@ def ends(t: Terms, mask: Term, late: Late) -> bool:
     if at_least(t, conditions, t.add(left, t.integer(-1))):
         return True
     return any(c.op == "lt0" and _not_negative(t, c.args[0], left) for c in conditions)
-
-
-def conjuncts(mask: Term) -> list[Term]:
-    """The conditions that all hold where a mask does."""
-    return list(mask.args) if mask.op == "and" else [] if mask.op == "true" else [mask]
 
 
 def holding(t: Terms, facts: Sequence[Fact], conditions: Sequence[Term]) -> list[Term]:
@@ -209,7 +205,7 @@ def same_as(t: Terms, source: Machine, access: Access, its: Access, facts: Seque
         if t.assuming(offset, conditions) is t.assuming(wanted, conditions):
             return True
         near = list(elements(t, source, its, by, on))
-        if opened(t, offset, near, t.where(mask.args if mask.op == "and" else [mask])) is wanted:
+        if opened(t, offset, near, t.where(own)) is wanted:
             return True
     return False
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from gluonize.judge.prove.proof_values import RELEASE, UNKNOWN, Access, NotProved, Tensor, reached
 from gluonize.judge.prove.slot_boxes import LOADED, STORED, Mark
+from gluonize.judge.prove.term import conjuncts
 from gluonize.judge.prove.terms import Term, Terms
 from gluonize.trace.model.op import Op
 
@@ -51,9 +52,7 @@ def within_reach(m: Any, op: Op, base: Term, step: Term, mask: Term, size: int) 
 def follows(t: Terms, access: Access) -> bool:
     """Whether a hint holds whatever the source says, or a divisor is not 0: each part of a number is a multiple of the power of 2 that it is promised to be one of."""
     if access.kind == DIVISOR:
-        mask = access.mask
-        conditions = list(mask.args) if mask.op == "and" else [mask]
-        return t.implied(conditions, t.no(t.is_zero(access.pointer.args[1])))
+        return t.implied(conjuncts(access.mask), t.no(t.is_zero(access.pointer.args[1])))
     most = max(access.op.promises.get("tt.divisibility", ()), default=1)
     base, offset = access.pointer.args
     divides = access.kind.startswith(f"{HINT} ('tt.divisibility'") and most & (most - 1) == 0 and not base.args

@@ -84,9 +84,8 @@ class Machine:
         self.barriers = False
         self.apart: dict[tuple, bool] = {}
         self.known_apart: dict[tuple, bool] = {}
-        self.released: dict[tuple, int] = (
-            {}
-        )  # behind how many atomic operations that tell others the source has which loads
+        # Behind how many atomic operations that tell others the source has which loads.
+        self.released: dict[tuple, int] = {}
         self.touched: set[tuple[str, bool]] = set()
         self.strict = module.has("tt.atomic_cas", "tt.atomic_poll", "amdg.buffer_atomic_cas")
 

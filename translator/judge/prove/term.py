@@ -73,3 +73,8 @@ def subterms(terms: Iterable[Term]) -> Iterator[Term]:
         new = [y for y in dict.fromkeys(x.args) if y not in seen]
         todo += new
         seen.update(new)
+
+
+def conjuncts(mask: Term) -> list[Term]:
+    """The conditions that all hold where a mask does."""
+    return list(mask.args) if mask.op == "and" else [] if mask.op == "true" else [mask]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from functools import reduce
 
-from gluonize.judge.prove.term import Term, is_integer
+from gluonize.judge.prove.term import Term, conjuncts, is_integer
 from gluonize.judge.prove.term_numbers import Numbers
 
 
@@ -240,7 +240,7 @@ class Conditions(Numbers):
 
     def store(self, data: tuple, pointer: Term, mask: Term, value: Term) -> Term:
         """A store to all indices of a shape, of what is known where its mask holds: data is (name, shape, element, bytes, what else is said)."""
-        conditions = list(mask.args) if mask.op == "and" else [] if mask is self.true else [mask]
+        conditions = conjuncts(mask)
         pointer, value = self.assuming(pointer, conditions), self.assuming(value, conditions)
         return self.node("store", data, (self.address(pointer, data[3]), mask, value), "effect")
 

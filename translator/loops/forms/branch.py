@@ -24,9 +24,10 @@ from gluonize.facts.numbers.signs import obligation_at
 from gluonize.gluon.code import as_lines, code_of
 from gluonize.gluon.nodes import Current, Node, Number
 from gluonize.gluon.written import binary, name, operand
-from gluonize.loops.copies import mover, multicast
+from gluonize.loops.copies import multicast
 from gluonize.loops.copies.producer import Producer, commit, stores
 from gluonize.loops.copies.waits import wait_for
+from gluonize.loops.forms.prologue import ring_lines
 from gluonize.loops.forms.ring import listed
 from gluonize.loops.loop.loop import LoopForm, PipelinedLoop, Ring, Statements, Trips
 from gluonize.loops.loop.site import LoopSite
@@ -112,17 +113,17 @@ class Branch(LoopForm):
         producer = Producer(site, site.addressing, loop)
         lines: list[Made] = [code_of(f"{loop.plan.range.index} = ", site.emit(loop.plan.range.low))]
         for ring in loop.rings:
-            lines += mover.before(site, loop, ring) if ring.load.tile is not None else [producer.allocate(ring)]
+            lines += ring_lines(site, producer, ring)
         loop.fetch_at(name(loop.plan.range.index))
         lines += multicast.before_first(site.record, loop)
-        made = [
+        nodes = [
             *as_lines(lines),
             *(producer.fetch(ring, "0", loop.fetched, None) for ring in loop.rings),
             *stores(site.convert, site.names, loop.rings, "0", loop.fetched),
         ]
         if loop.copies:
-            made += [*commit(site.record, loop, loop.rings), *wait_for(site.record, loop, Number("0"))]
-        return tuple(made)
+            nodes += [*commit(site.record, loop, loop.rings), *wait_for(site.record, loop, Number("0"))]
+        return tuple(nodes)
 
     def end(self, site: LoopSite, loop: PipelinedLoop) -> Statements:
         """Inside of the branch: nothing has to be waited for where it is not taken."""

@@ -37,10 +37,9 @@ def emit_statement(site: LoopSite, loop: PipelinedLoop, s: ast.stmt) -> None:
     if s in loop.ahead_of:
         _run_ahead(site, loop, s, indent)
         return
-    for one in loop.passes:
-        if (made := one.statement(site, s)) is not None:
-            site.edits.replace(s, joined(indent, made))
-            return
+    if (made := loop.asked(lambda one: one.statement(site, s))) is not None:
+        site.edits.replace(s, joined(indent, made))
+        return
     _consumer_statement(site, s)
     permuted = loop.round.permuted.items()
     site.edits.insert_behind(s, [code_of(own, " = ", read) for own, (load, read) in permuted if load is s])
@@ -64,8 +63,8 @@ def _run_ahead(site: LoopSite, loop: PipelinedLoop, s: ast.stmt, indent: str) ->
         end = site.facts.source.span(s)[1]
         site.edits.append((end, end, code_of(indent, made)))
         return
-    other = [lines for one in loop.passes if (lines := one.moved(site, loop, made, None)) is not None]
-    site.edits.replace(s, joined(indent, other[0]) if other else made)
+    moved = loop.asked(lambda one: one.moved(site, loop, made, None))
+    site.edits.replace(s, made if moved is None else joined(indent, moved))
 
 
 def used_last(facts: FunctionFacts, loop: PipelinedLoop, ring: Ring) -> ast.stmt | None:

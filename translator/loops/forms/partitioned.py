@@ -9,8 +9,8 @@ from gluonize.decide.choices.chosen import Choices
 from gluonize.gluon.code import as_lines, line
 from gluonize.gluon.nodes import Code, Current, Node
 from gluonize.gluon.written import Assigned, Written, binary, name, operand
-from gluonize.loops.copies import mover
 from gluonize.loops.copies.producer import Producer
+from gluonize.loops.forms.prologue import ring_lines
 from gluonize.loops.forms.ring import CopiedRing, listed, slots_of
 from gluonize.loops.loop import counts
 from gluonize.loops.loop.loop import PipelinedLoop, Ring, Statements
@@ -74,7 +74,7 @@ class SplitWarps(CopiedRing):
         )
         lines: list[Made] = []
         for ring in loop.rings:
-            lines += [producer.allocate(ring)] if ring.load.tile is None else mover.before(site, loop, ring)
+            lines += ring_lines(site, producer, ring)
         lines += ["", "# A slot is ready when all copies into it have landed, and empty when every lane has read it."]
         for pair in self.barriers:
             lines += [

@@ -141,9 +141,9 @@ class PipelinedWalk(DemandWalk):
             super().ask_statement(s)
             return
         own = loop.ahead_of.get(s)
-        wanted = [found for one in loop.passes if (found := one.wants(self.spot, s)) is not None]
-        if wanted:
-            self.ask_all(wanted[0])
+        wanted = loop.asked(lambda one: one.wants(self.spot, s))
+        if wanted is not None:
+            self.ask_all(wanted)
         elif own is None:
             super().ask_statement(s)
         else:

@@ -22,6 +22,11 @@ from gluonize.write.state.edits import Made
 HEADS = "# A ring of ", "# Prologue: "
 
 
+def ring_lines(site: LoopSite, producer: Producer, ring: Ring) -> list[Made]:
+    """A ring in LDS, and the descriptor of its tiles where it has one."""
+    return mover.before(site, producer.loop, ring) if ring.load.tile is not None else [producer.allocate(ring)]
+
+
 def made_first(site: LoopSite, producer: Producer) -> list[Made]:
     """The rings of a loop, what tiles wait in, and where what both sides move starts."""
     loop, lines = producer.loop, []
@@ -29,7 +34,7 @@ def made_first(site: LoopSite, producer: Producer) -> list[Made]:
         if ring.held:
             lines += [] if loop.only_holds else [code_of(ring.next, " = ()")]
         else:
-            lines += mover.before(site, loop, ring) if ring.load.tile is not None else [producer.allocate(ring)]
+            lines += ring_lines(site, producer, ring)
     return lines + [line for _, ahead in loop.doubled for line in start_lines(site, ahead)]
 
 
@@ -51,8 +56,8 @@ def fetched_first(site: LoopSite, producer: Producer, first: Node) -> Statements
         for atom in plan.atoms:
             if atom in loop.ahead_of:
                 move = site.line_ahead(loop.ahead_of, atom)
-                other = [codes for one in loop.passes if (codes := one.moved(site, loop, move.code, index)) is not None]
-                body += map(line, other[0]) if other else [move]
+                moved = loop.asked(lambda one: one.moved(site, loop, move.code, index))  # noqa: B023
+                body += [move] if moved is None else map(line, moved)
             for ring in loop.rings:
                 if ring.load.statement is atom:
                     body += [producer.fetch(ring, loop.tile, first, condition)]

@@ -6,25 +6,23 @@ from dataclasses import replace
 
 from gluonize.decide.choices.chosen import Choices
 from gluonize.gluon.code import as_lines, line
-from gluonize.gluon.nodes import Barrier, Node
+from gluonize.gluon.nodes import Barrier
 from gluonize.gluon.written import name
 from gluonize.loops.copies.multicast import before_next
 from gluonize.loops.copies.producer import Producer, commit
-from gluonize.loops.forms.ring import CopiedRing, RingForm, by_copies, listed
+from gluonize.loops.forms.ring import RingForm, by_copies, listed
 from gluonize.loops.loop import counts
 from gluonize.loops.loop.loop import Fresh, LoopBody, PipelinedLoop, Ring, Statements
 from gluonize.loops.loop.site import LoopSite
 from gluonize.loops.passes.refill import refilled
 
 
-class RefilledSlot(CopiedRing):
-    one_slot = True
+class RefilledSlot(RingForm):
+    drains = one_slot = True
+    verb = "copied"
 
     def placed(self, loop: PipelinedLoop) -> PipelinedLoop:
         return replace(loop, slot="0", free="0")
-
-    def tiles_ahead(self, loop: PipelinedLoop) -> Node:
-        return loop.depth
 
     def where(self, choices: Choices, rings: list[Ring]) -> tuple[list[Ring], list[Ring]]:
         """Copies come behind the last read."""
@@ -36,9 +34,6 @@ class RefilledSlot(CopiedRing):
         said = f"`for {loop.plan.range.index}` is software-pipelined: {tiles} by {by_copies(loop)} into one LDS buffer each"
         said += ", filled again after its last read"
         return f"{said}; {held} 1 tile ahead in registers" if held else said
-
-    def heads(self, loop: PipelinedLoop) -> list[str]:
-        return RingForm.heads(self, loop)
 
     def slots(self, site: LoopSite, loop: PipelinedLoop) -> Statements:
         return ()

@@ -112,9 +112,9 @@ class RingForm(LoopForm):
         one_by_one: list[Code] = []
         for s in loop.plan.runs.rolled_back:
             for made in site.plain.moves(s):
-                other = [code for one in loop.passes if (code := one.moved_back(site, loop, made.code)) is not None]
-                if other:
-                    lines += other[0]
+                other = loop.asked(lambda one: one.moved_back(site, loop, made.code))  # noqa: B023
+                if other is not None:
+                    lines += other
                 elif isinstance(site.facts.settled(s.value), ConstFact):
                     move = binary(operand(before), "*", operand(made.value))
                     lines.append(Assigned(made.target, move, BACK[made.sign]).code)

@@ -363,6 +363,10 @@ class PipelinedLoop:
         """Whether some tiles are copied and others go through registers."""
         return self.copies and any(ring.load.stored for ring in self.rings)
 
+    def asked(self, question: Callable[[LoopPass], Any]) -> Any:
+        """The answer of the first pass that has one to a question; None where all is as ever."""
+        return next((found for one in self.passes if (found := question(one)) is not None), None)
+
     @property
     def copied_again(self) -> list[Ring]:
         """The rings that a pass has copied again before the others are read in full."""

@@ -97,7 +97,7 @@ class WrittenOut(Trips):
 
 
 @dataclass(frozen=True)
-class Rounds(Trips):
+class Rounds(Rolled):
     """Literal ring indices: the body once per LDS buffer, so that no slot is computed at run time. first: the index of the first
     tile of a round.
 
@@ -111,9 +111,6 @@ class Rounds(Trips):
     first: str
 
     in_rounds = True
-
-    def number(self, emit: Emit, loop: PipelinedLoop) -> Written:
-        return Rolled().number(emit, loop)
 
     def header(self, site: LoopSite, loop: PipelinedLoop) -> None:
         """`k_first in range(0, gl.cdiv(K, BLOCK_K), NUM_BUFFERS)`."""

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from gluonize.judge.prove.access_proofs import conjuncts
 from gluonize.judge.prove.op_table import row
 from gluonize.judge.prove.promises import ordered, told, within_reach
 from gluonize.judge.prove.proof_values import (
@@ -23,6 +22,7 @@ from gluonize.judge.prove.proof_values import (
     reached,
 )
 from gluonize.judge.prove.symbolic_program import Machine, zero
+from gluonize.judge.prove.term import conjuncts
 from gluonize.judge.prove.terms import Term, bits, is_integer
 from gluonize.trace.model.elements import bits_of
 from gluonize.trace.model.op import Op
