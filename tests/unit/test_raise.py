@@ -116,6 +116,7 @@ SLOW_OWN = [
     ("matmul/fp16", "gfx1250"),
     ("flash_attention/causal", "gfx950"),
     ("descriptor_matmul/fp16", "gfx1250"),
+    ("descriptor_matmul/fp16", "gfx1250_warp_specialized"),
     ("batched_matmul/64x64x64", "gfx1201"),
     ("flash_attention/causal", "gfx1250_warp_specialized"),
 ]

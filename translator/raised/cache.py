@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from gluonize.diagnostics import Diagnostic, TranslationError
 
 _SHAPE = re.compile(r"tensor<((?:\d+x)+)")
+_POINTER = re.compile(r"!tt\.ptr<(\w+)>")
 _TARGET = re.compile(r'ttg\.target = "(?:hip:)?([^"]*)"')
 
 
-@dataclass(frozen=True)
+@dataclass
 class Entry:
     """One compiled kernel. path: of its last TTGIR. options: how it was compiled. made: seconds since the epoch."""
 
@@ -23,16 +26,25 @@ class Entry:
     options: dict[str, Any]
     made: float
 
-    @property
+    @cached_property
     def text(self) -> str:
         return self.path.read_text(encoding="utf-8")
 
-    def about(self) -> tuple[str, str]:
-        """Its target, and the shape of the largest tensor: the tile."""
-        text = self.text
-        shapes = {tuple(map(int, shape.rstrip("x").split("x"))) for shape in _SHAPE.findall(text)}
-        largest = max(shapes, key=lambda shape: (_size(shape), shape), default=())
-        return target_of(text) or "?", "x".join(map(str, largest))
+    @cached_property
+    def target(self) -> str:
+        return target_of(self.text) or "?"
+
+    @property
+    def tile(self) -> str:
+        """The shape of the largest tensor."""
+        shapes = {tuple(map(int, shape.rstrip("x").split("x"))) for shape in _SHAPE.findall(self.text)}
+        return "x".join(map(str, max(shapes, key=lambda shape: (math.prod(shape), shape), default=())))
+
+    @property
+    def pointers(self) -> str:
+        """What its pointers point to, each type once."""
+        head = self.text.partition("tt.func public")[2].partition("\n")[0]
+        return " ".join(dict.fromkeys(_POINTER.findall(head)))
 
 
 def target_of(text: str) -> str | None:
@@ -41,15 +53,8 @@ def target_of(text: str) -> str | None:
     return found.group(1) if found else None
 
 
-def _size(shape: tuple[int, ...]) -> int:
-    size = 1
-    for extent in shape:
-        size *= extent
-    return size
-
-
-def entries(folder: str, kernel: str = "") -> list[Entry]:
-    """The kernels of a cache that Triton made, not Gluon, by name, the newest first. kernel: those of this name alone.
+def entries(folder: str) -> list[Entry]:
+    """The kernels of a cache that Triton made, not Gluon, by name, the newest first.
 
     Raises: TranslationError `raise-cache` where there is no such folder.
     """
@@ -57,8 +62,8 @@ def entries(folder: str, kernel: str = "") -> list[Entry]:
     if not root.is_dir():
         raise TranslationError(Diagnostic("raise-cache", "there is no such folder", str(root)))
     found = []
-    for path in sorted(root.glob("*/*.ttgir")):
-        if (kernel and path.stem != kernel) or not path.with_suffix(".ttir").exists():
+    for path in sorted(root.rglob("*.ttgir")):
+        if not path.with_suffix(".ttir").exists():
             continue
         told = path.with_suffix(".json")
         try:

@@ -15,6 +15,7 @@ from gluonize.raised.specialized import specialize
 from gluonize.raised.table import ROWS
 from gluonize.raised.text import ATOM, UNARY, Written, number
 from gluonize.raised.writer import Writer
+from gluonize.rules import ptx
 from gluonize.rules.targets import target
 from gluonize.trace.model.language import COMPARISONS, UNSIGNED_COMPARISONS
 from gluonize.trace.model.layouts import Mfma, Slice, Wmma, lists
@@ -35,39 +36,39 @@ def constant(w: Writer, op: Op) -> None:
         raise w.refuse(op, "a tensor of different numbers")
     text = number(found.only, kind)
     if text == "-0.0":  # a number that is 0 has no sign in Triton's language
-        zero = f"(-gl.full([], 0.0, {w.dtype(op, kind)}))"
-        w.values[op.results[0]] = Written(zero, kind)
-        if kind.shape is not None:
-            full = f"(-gl.full({w.shape(op, kind)}, 0.0, {w.dtype(op, kind)}, {w.layout(op, kind)}))"
-            w.values[op.results[0]] = Written(zero, kind, full=full, shape=())
+        zero = Written(f"(-gl.full([], 0.0, {w.dtype(op, kind)}))", kind)
+        tensor = f"(-{_full(w, op, kind).replace('{}', '0.0')})" if kind.shape is not None else ""
+        w.values[op.results[0]] = replace(zero, full=tensor, shape=()) if tensor else zero
         return
     if text is None:
         raise w.refuse(op, f"no literal gives {found.only}")
     level = UNARY if text.startswith("-") else ATOM
     value = Written(text, kind, level, literal=True)
     if kind.shape is not None:
-        full = f"gl.full({w.shape(op, kind)}, {text}, {w.dtype(op, kind)}, {w.layout(op, kind)})"
-        value = replace(value, full=full, shape=())
+        value = replace(value, full=_full(w, op, kind), shape=())
     w.values[op.results[0]] = value
+
+
+def _full(w: Writer, op: Op, kind: Type) -> str:
+    """A tensor of equal numbers."""
+    return f"gl.full({w.shape(op, kind)}, {{}}, {w.dtype(op, kind)}, {w.layout(op, kind)})"
 
 
 def splat(w: Writer, op: Op) -> None:
     source, kind = w.read(op.operands[0]), op.type
-    full = f"gl.full({w.shape(op, kind)}, {source.text}, {w.dtype(op, kind)}, {w.layout(op, kind)})"
-    w.always(op.results[0], replace(source, type=kind, full=full, shape=()), op)
+    w.always(op.results[0], replace(source, type=kind, full=_full(w, op, kind), shape=()), op)
 
 
 def broadcast(w: Writer, op: Op) -> None:
     source, kind = w.read(op.operands[0]), op.type
     if source.shape == ():
-        full = f"gl.full({w.shape(op, kind)}, {source.text}, {w.dtype(op, kind)}, {w.layout(op, kind)})"
-        w.always(op.results[0], replace(source, type=kind, full=full), op)
+        w.always(op.results[0], replace(source, type=kind, full=_full(w, op, kind)), op)
         return
     source = source.whole
     wanted = w.layout_of(op, kind)
     if w.layout_of(op, source.type) != wanted:
         source = Written(f"gl.convert_layout({source.text}, {w.spell(wanted, op)})", source.type)
-    full = f"{source.at(ATOM)}.broadcast_to({w.shape(op, kind)})"
+    full = f"{{}}.broadcast_to({w.shape(op, kind)})"
     w.always(op.results[0], replace(source, type=kind, full=full, shape=source.type.shape), op)
 
 
@@ -497,12 +498,16 @@ def cas(w: Writer, op: Op) -> None:
 
 
 def inline_asm(w: Writer, op: Op) -> None:
-    asm, constraints = op.string, op.attribute("constraints")
+    if ptx.is_dropped(op.string):
+        raise w.refuse(
+            op, "this is PTX, which the compiler for AMD GPUs leaves out: what the module computes is undefined"
+        )
+    asm, constraints = json.dumps(op.string), json.dumps(op.attribute("constraints"))
     operands = ", ".join(w.read(value).whole.text for value in VALUES.findall(op.body.rpartition("}")[2]))
     kinds = [w.dtype(op, kind) for kind in op.result_types]
     types = kinds[0] if len(kinds) == 1 else f"({', '.join(kinds)})"
     pure, pack = bool(op.attribute("pure")), op.attribute("packed_element")
-    text = f"gl.inline_asm_elementwise({asm!r}, {constraints!r}, [{operands}], {types}, {pure}, {pack})"
+    text = f"gl.inline_asm_elementwise({asm}, {constraints}, [{operands}], {types}, {pure}, {pack})"
     if len(kinds) == 1:
         w.keep(op, Written(text, op.type), pure)
     else:

@@ -24,7 +24,7 @@ class Written:
     """An expression. type: of the value that stands for; shape: of what the text gives, which its use broadcasts to that of the type.
 
     literal: whether it is a number, which takes its type from what it stands beside. full: the text that has the type's own shape and
-    layout, "" where `text` has.
+    layout, with `{}` for this one; "" where it has these itself.
     """
 
     text: str
@@ -41,7 +41,10 @@ class Written:
     @property
     def whole(self) -> Written:
         """What has the shape and the layout of the type by itself."""
-        return replace(self, text=self.full, full="", level=ATOM, literal=False) if self.full else self
+        if not self.full:
+            return self
+        text = self.full.replace("{}", self.at(ATOM) if self.full.startswith("{}") else self.text)
+        return replace(self, text=text, full="", level=ATOM, shape=None, literal=False)
 
 
 def dtype(kind: Type) -> str | None:

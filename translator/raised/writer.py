@@ -212,7 +212,7 @@ class Writer:
     def variable(self, value: str) -> Written:
         """The variable for a value, which gets one here where it has none."""
         found = self.named(value)
-        if not found.text.isidentifier():
+        if not found.text.isidentifier() or found.full:
             name = self.fresh(self.called.origins.name(value) or "x")
             self.line(f"{name} = {self.typed(found).text}")
             self.first[name] = self.lines[-1]
@@ -303,9 +303,12 @@ class Writer:
         name = self.homes.get(value) or self.fresh(self._called(value, written, op))
         if value not in self.homes:
             self.own[name] = self.loop
-        self.line(f"{name} = {self.typed(written).text}", op.place.line)
+        whole = not written.full or written.literal or value in self.homes
+        made = self.typed(written) if whole else written
+        self.line(f"{name} = {made.text}", op.place.line)
         self.first.setdefault(name, self.lines[-1])
-        self.values[value] = Written(name, written.type)
+        # What is smaller than its type stays so: its uses broadcast it.
+        self.values[value] = Written(name, written.type) if whole else replace(written, text=name, level=ATOM)
 
     def _called(self, value: str, written: Written, op: Op) -> str:
         if self.called.goes_on(value, op):

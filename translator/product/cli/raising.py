@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from pathlib import Path
 
 import typer
-
 from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.judge.lower.children.worker import WorkerPool
 from gluonize.product.cli import exit_status
 from gluonize.product.cli.console import Verbosity, print_diagnostics
 from gluonize.product.project.output.file import write_whole
-from gluonize.judge.lower.children.worker import WorkerPool
 from gluonize.raised.cache import Entry, entries, target_of
 from gluonize.raised.kernel import OPTIONS, Raised, raise_module
 from gluonize.raised.together import together as raised_together
@@ -37,36 +37,53 @@ def run_raise(
         raise typer.BadParameter("give a FILE or --cache DIR")
     if stage not in STAGES:
         raise typer.BadParameter(f"--stage {stage}: there are {', '.join(STAGES)}")
+    if together and len(kernels) != 1:
+        raise typer.BadParameter("--together needs a cache, and the name of one kernel in it: --cache DIR -k NAME")
     if file is not None:
-        options = _options(Path(file))
-        _write(_raised(Path(file), options, stage, target), out, verbosity)
+        if kernels:
+            raise typer.BadParameter("-k names kernels of a cache; a FILE has one kernel")
+        path = _module_in(Path(file))
+        _write(_raised(path, _options(path), stage, target), out, verbosity)
         return exit_status.DONE
     assert cache is not None
-    found = [entry for entry in entries(cache) if not kernels or entry.kernel in kernels]
-    if missing := [name for name in kernels if name not in {entry.kernel for entry in found}]:
-        raise TranslationError(Diagnostic("raise-cache", f"no kernel {missing[0]} that Triton compiled", cache))
+    found = [entry for entry in entries(cache) if target in (None, entry.target)]
+    there = dict.fromkeys(entry.kernel for entry in found)
+    missing = [name for name in kernels if name not in there]
+    if missing or not found:
+        message = f"no kernel {''.join(missing[:1])} that Triton compiled".replace("  ", " ")
+        message += f" for {target}" * (target is not None)
+        help = f"there are {', '.join(there)}" if there else ""
+        raise TranslationError(Diagnostic("raise-cache", message, cache, help=help))
+    found = [entry for entry in found if not kernels or entry.kernel in kernels]
     if not kernels and out is None:
         for line in _listed(found):
             print(line)
         return exit_status.DONE
     if together:
-        _write_together(
-            [entry for entry in found if target in (None, entry.about()[0])], out, stage, kernels, verbosity
-        )
+        _write_together(found, out, stage, verbosity)
         return exit_status.DONE
-    return _raise_all(found, out, bool(kernels), stage, verbosity)
+    return _raise_all(found, out, kernels, stage, verbosity)
 
 
-def _write_together(
-    found: list[Entry], out: str | None, stage: str, kernels: tuple[str, ...], verbosity: Verbosity
-) -> None:
-    """Kernels that differ in tile sizes alone as one. Raises: TranslationError `raise-together` where they differ in more."""
-    if len(kernels) != 1:
-        raise typer.BadParameter("--together needs the name of one kernel: -k NAME")
+def _module_in(path: Path) -> Path:
+    """A module, which may be named by its folder in a cache."""
+    if not path.is_dir():
+        return path
+    inside = sorted(path.glob("*.ttgir"))
+    if len(inside) != 1:
+        help = f"for a cache: gluonize raise --cache {path}"
+        raise TranslationError(
+            Diagnostic("raise-module", f"{len(inside)} modules are in this folder", str(path), help=help)
+        )
+    return inside[0]
+
+
+def _write_together(found: list[Entry], out: str | None, stage: str, verbosity: Verbosity) -> None:
+    """Modules of one kernel that differ in tile sizes alone as one. Raises: TranslationError `raise-together` where they differ in more."""
     raised = [_raised(entry.path, entry.options, stage, numbers=True) for entry in found]
-    alike = raised_together(raised) if raised else None
+    alike = raised_together(raised)
     if alike is None:
-        message = f"the {len(raised)} modules of {kernels[0]} differ in more than tile sizes"
+        message = f"the {len(raised)} modules of {found[0].kernel} differ in more than tile sizes"
         help = "leave --together out: the newest one is raised; -t takes those of one target"
         raise TranslationError(Diagnostic("raise-together", message, help=help))
     text, each = alike
@@ -76,7 +93,7 @@ def _write_together(
     path = Path(out)
     write_raised(each[0], path, *each[1:])
     if not verbosity.quiet:
-        print(f"{path}: {kernels[0]} for {each[0].target}; its {len(each)} launches: {launches_path(path)}")
+        print(f"{path}: {each[0].kernel} for {each[0].target}; its {len(each)} launches: {launches_path(path)}")
 
 
 def _raised(path: Path, options: dict, stage: str, target: str | None = None, numbers: bool = False) -> Raised:
@@ -138,13 +155,17 @@ def write_raised(raised: Raised, path: Path, *others: Raised) -> None:
     write_whole(str(launches_path(path)), json.dumps({"version": 1, "launches": specs}, indent=2) + "\n")
 
 
-def _raise_all(found: list[Entry], out: str | None, one: bool, stage: str, verbosity: Verbosity) -> int:
+def _raise_all(found: list[Entry], out: str | None, kernels: tuple[str, ...], stage: str, verbosity: Verbosity) -> int:
     """Kernels of a cache: the newest of one name into a file or to standard output, all of them into a folder."""
-    if one and (out is None or out.endswith(".py")):
-        newest = max(found, key=lambda entry: entry.made)
+    if out is None or out.endswith(".py"):
+        if len(kernels) != 1:
+            raise typer.BadParameter("several kernels need a folder: -o FOLDER")
+        newest = found[0]
+        if not verbosity.quiet and len(found) > 1:
+            print(f"of {len(found)} modules of {newest.kernel} the newest is raised: {newest.path}", file=sys.stderr)
         _write(_raised(newest.path, newest.options, stage), out, verbosity)
         return exit_status.DONE
-    folder = Path(out or ".")
+    folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     taken: dict[str, int] = {}
     refused: list[Diagnostic] = []
@@ -163,10 +184,12 @@ def _raise_all(found: list[Entry], out: str | None, one: bool, stage: str, verbo
 
 def _listed(found: list[Entry]) -> list[str]:
     """A table of kernels."""
-    rows = [("kernel", "target", "warps", "tile", "age")]
+    rows = [("kernel", "target", "pointers", "tile", "warps", "stages", "age", "folder")]
     for entry in found:
-        target, tile = entry.about()
-        rows.append((entry.kernel, target, str(entry.options.get("num_warps", "?")), tile, _age(entry.made)))
+        told = (str(entry.options.get(name, "?")) for name in ("num_warps", "num_stages"))
+        folder = entry.path.parent.name
+        shown = f"{folder[:8]}*" if len(folder) > 16 else folder
+        rows.append((entry.kernel, entry.target, entry.pointers, entry.tile, *told, _age(entry.made), shown))
     widths = [max(map(len, column)) for column in zip(*rows)]
     return ["  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip() for row in rows]
 

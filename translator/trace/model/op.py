@@ -39,7 +39,7 @@ def result_types(name: str, count: int, text: str, signature: str) -> list[Type]
     if name in ("scf.for", "scf.if"):
         # `iter_args(...) -> (types)  : i32 {`
         return [parse_type(t) for t in split_top(_REGION_TYPES.search(text).group(1))]
-    parts = split_top(signature, "->")
+    parts = split_top(signature or text, "->")  # without operands nothing but an arrow may stand before the types
     if len(parts) > 1:
         out = parts[-1].strip()
         out = out[1:-1] if out.startswith("(") else out

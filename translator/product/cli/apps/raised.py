@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Optional
 
 import typer
-
 from gluonize.product.cli.options import Kernels
 
 
 def raise_(
     context: typer.Context,
     file: Annotated[
-        Optional[str], typer.Argument(metavar="[FILE]", help="A module of TTGIR that Triton compiled.")
+        Optional[str],
+        typer.Argument(metavar="[FILE]", help="A module of TTGIR that Triton compiled, or its folder in a cache."),
     ] = None,
     out: Annotated[
         Optional[str],
@@ -38,7 +38,12 @@ def raise_(
         ),
     ] = "last",
     target: Annotated[
-        Optional[str], typer.Option("-t", "--target", help="What a FILE of TTIR is for, where nothing says so.")
+        Optional[str],
+        typer.Option(
+            "-t",
+            "--target",
+            help="Kernels of a cache for this alone; what a FILE of TTIR is for, where nothing says so.",
+        ),
     ] = None,
 ) -> int:
     """Write what Triton compiled as Gluon: its layouts, pipelines and memory accesses as code to edit."""

@@ -47,7 +47,9 @@ class RaisedLaunch:
     def lines(self) -> Iterator[str]:
         """What a person is told of it."""
         if not self.path:
-            yield f"{self.spec.kernel} ({self.spec.id}): not raised either: {self.problems[0].message}"
+            problem = self.problems[0]
+            why = f" ({problem.why})" * bool(problem.why)
+            yield f"{self.spec.kernel} ({self.spec.id}): not raised either: {problem.message}{why}"
             return
         yield f"{self.spec.kernel} ({self.spec.id}): RAISED, NOT TRANSLATED: {self.path} is what Triton compiled, {self.verdict}"
         yield f"  translation refused: {self.why}"
