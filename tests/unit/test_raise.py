@@ -11,7 +11,6 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-
 from gluonize.diagnostics import TranslationError
 from gluonize.judge.lower.amdgcn import parse_instructions
 from gluonize.judge.lower.children.worker import WorkerPool
@@ -405,7 +404,22 @@ def test_files_and_caches(tmp_path, capsys, monkeypatch):
     capsys.readouterr()
     assert run(["raise", "--cache", "cache"]) == 0
     listed = capsys.readouterr().out.splitlines()
-    assert [line.split()[:3] for line in listed[1:]] == [["kernel", "gfx950", "4"], ["other", "gfx950", "4"]]
+    rows = [line.split() for line in listed[1:]]
+    assert [[row[0], row[1], row[2], row[3], row[-1]] for row in rows] == [
+        ["kernel", "gfx950", "f32", "4", "one"],
+        ["other", "gfx950", "f32", "4", "two"],
+    ]
+    assert run(["raise", "cache/one"]) == 0
+    assert capsys.readouterr().out == (tmp_path / "out.py").read_text()
+    for asked, said in (
+        (["cache"], "0 modules are in this folder"),
+        (["--cache", "cache", "-t", "gfx942"], "no kernel that Triton compiled for gfx942"),
+        (["--cache", "cache", "-k", "kernel", "-k", "other"], "several kernels need a folder"),
+        (["--cache", "cache", "-k", "no"], "there are kernel, other"),
+        (["--cache", "cache", "--together"], "--together needs"),
+        (["cache/one/kernel.ttgir", "-k", "kernel"], "-k names kernels of a cache"),
+    ):
+        assert run(["raise", *asked]) == 2 and said in capsys.readouterr().err
     assert run(["raise", "--cache", "cache", "-k", "kernel"]) == 0
     assert capsys.readouterr().out == (tmp_path / "out.py").read_text()
     assert run(["raise", "--cache", "cache", "-o", "all"]) == 2

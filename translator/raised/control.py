@@ -200,7 +200,7 @@ def for_loop(w: Writer, op: Op) -> None:
     ops, last = _split(body)
     given = [value for number, value in enumerate(_given(last)) if number not in left_out]
     names = _carry(w, bindings, kinds, given)
-    index = w.fresh(w.shared.source.index_name(op.place.line) or w.called.index(loop.variable))
+    index = w.fresh(w.index_name(op))
     bounds = [high.text] if low.text == "0" and step.text == "1" and low.literal else [low.text, high.text]
     bounds += [step.text] if step.text != "1" else []
     w.line(f"for {index} in range({', '.join(bounds)}):", op.place.line)
@@ -325,6 +325,12 @@ def elementwise(w: Writer, op: Op) -> None:
 def _helper(w: Writer, op: Op, parameters: Sequence[str]) -> str:
     block = op.regions[0].blocks[0]
     inner = Writer(w.shared, None, w.handlers, w.layouts)
+    called, given = w.shared.source.function(block.ops[0].place.line)
+    entry = w.shared.module.entry
+    if block.ops[0].place.file != entry.place.file or called in ("", entry.name):
+        called = "combine"
+    elif len(given) == len(parameters):
+        parameters = given
     names = [inner.fresh(name) for name in parameters]
     for (value, kind), name in zip(block.arguments, names):
         inner.values[value] = Written(name, kind)
@@ -337,7 +343,7 @@ def _helper(w: Writer, op: Op, parameters: Sequence[str]) -> str:
     inner.only(_given(last))
     made = [inner.typed(inner.read(value)).text for value in _given(last)]
     inner.lines.append(Line(1, f"return {', '.join(made)}"))
-    base = _NAMES.get(ops[0].name, "combine") if len(ops) == 1 else "combine"
+    base = _NAMES.get(ops[0].name, called) if len(ops) == 1 else called
     body = (f"({', '.join(names)}):", *("    " * line.depth + line.text for line in inner.lines))
     return w.helper(base, body, lambda name: ["@gluon.jit", f"def {name}{body[0]}", *body[1:]])
 

@@ -6,11 +6,9 @@ import re
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import libcst as cst
-
 from gluonize.decide.layouts.constructors import constructor
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.gluon.imports import TRITON_LANGUAGE, Import

@@ -35,10 +35,17 @@ def constant(w: Writer, op: Op) -> None:
     if not found.only:
         raise w.refuse(op, "a tensor of different numbers")
     text = number(found.only, kind)
+    form, element = "", w.dtype(op, kind)
     if text == "-0.0":  # a number that is 0 has no sign in Triton's language
-        zero = Written(f"(-gl.full([], 0.0, {w.dtype(op, kind)}))", kind)
-        tensor = f"(-{_full(w, op, kind).replace('{}', '0.0')})" if kind.shape is not None else ""
-        w.values[op.results[0]] = replace(zero, full=tensor, shape=()) if tensor else zero
+        form, text = "(-{})", "0.0"
+    elif text is None and kind.element.startswith("f8"):
+        form, text, element = f"{{}}.to({element}, bitcast=True)", str(int(found.only, 16)), "gl.uint8"
+    if form:
+        value = Written(form.format(f"gl.full([], {text}, {element})"), kind)
+        if kind.shape is not None:
+            full = f"gl.full({w.shape(op, kind)}, {text}, {element}, {w.layout(op, kind)})"
+            value = replace(value, full=form.replace("{}", full), shape=())
+        w.values[op.results[0]] = value
         return
     if text is None:
         raise w.refuse(op, f"no literal gives {found.only}")

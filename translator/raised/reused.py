@@ -17,6 +17,8 @@ from gluonize.raised.writer import Line
 
 Place = tuple[tuple[int, int], ...]  # of a statement: (block, its number there), the outermost first
 _WORD = re.compile(r"[^\W\d]\w*")
+_COPY = re.compile(r"(\w+) = (\w+)")
+_FIRST = re.compile(r"\w+ = ")
 
 
 @dataclass
@@ -31,6 +33,7 @@ class _Variable:
 
 def reuse(lines: Sequence[Line], parameters: Sequence[str]) -> None:
     """Change the statements of a function so that variables go on under the names of those that are not read any more."""
+    _first_ones(lines, parameters)
     found = _Reader(lines, parameters)
     groups: dict[str, list[_Variable]] = {}
     for variable in found.variables.values():
@@ -49,6 +52,35 @@ def reuse(lines: Sequence[Line], parameters: Sequence[str]) -> None:
                 before.assigned += variable.assigned
                 before.read += variable.read
         renamed |= _numbered(kept, [each.name for each in group], (*parameters, *found.texts), renamed)
+    _rename(lines, renamed)
+
+
+def _first_ones(lines: Sequence[Line], parameters: Sequence[str]) -> None:
+    """What a variable of a loop begins with is the first one of these: `a_slot = first_a_slot`, not `a_slot_2 = a_slot`."""
+    found = _Reader(lines, parameters)
+    renamed: dict[str, str] = {}
+    for at, line in enumerate(lines):
+        copy = _COPY.fullmatch(line.text)
+        if copy is None or not _begins_loop(lines[at + 1 :], line.depth):
+            continue
+        new, old = copy.groups()
+        once = old in found.variables and len(found.variables[old].assigned) == 1
+        if once and plain(new) == plain(old) != new and not {old, new} & {*parameters, *found.texts, *renamed}:
+            first, number = f"first_{plain(old)}", 1
+            while first in found.variables or first in renamed.values():
+                number += 1
+                first = f"first_{plain(old)}_{number}"
+            renamed |= {old: first, new: old}
+    _rename(lines, renamed)
+
+
+def _begins_loop(lines: Sequence[Line], depth: int) -> bool:
+    """Whether a loop follows, behind nothing but what variables begin with."""
+    after = next((line for line in lines if line.depth != depth or not _FIRST.match(line.text)), None)
+    return after is not None and after.depth == depth and after.text.startswith(("for ", "while "))
+
+
+def _rename(lines: Sequence[Line], renamed: dict[str, str]) -> None:
     for line in lines if renamed else ():
         line.text = _WORD.sub(lambda word: renamed.get(word[0], word[0]), line.text)
 

@@ -10,7 +10,6 @@ from gluonize.raised.naming.names import plain
 from gluonize.raised.text import Written
 from gluonize.raised.writer import Writer
 from gluonize.trace.model.op import Op, Region
-from gluonize.trace.model.types import Type
 
 _ENDS = ("ttg.warp_yield", "ttg.warp_return")
 

@@ -114,6 +114,7 @@ class Writer:
         self.names: set[str] = set(self.constexprs.values if self.constexprs else ())
         self.carried: set[str] = set()
         self.called = Names(shared.module, function, self.layouts, origins)
+        self.called.elsewhere |= set(self._moved_ranges())
         self.own: dict[str, int] = {}  # variables that are written once, where their value is -> the loop around that
         # The line where a variable begins, None for parameters.
         self.first: dict[str, Line | None] = dict.fromkeys(self.names)
@@ -137,6 +138,19 @@ class Writer:
             for name, number in (self.constexprs.values if self.constexprs else {}).items()
             if name in words
         }
+
+    def _moved_ranges(self) -> Iterator[str]:
+        """Ranges that are as long as another statement says than that which they are named after."""
+        for op in self.function.walk() if self.constexprs and self.function else ():
+            if op.name == "tt.make_range":
+                told = self.shared.sources.of(op.place.file).ranges(op.place)
+                size = self.size(op.results[0], op.type, 0)
+                if told and size not in told and not size.isdigit():
+                    yield op.results[0]
+
+    def index_name(self, loop: Op) -> str:
+        """What the index of a loop is called."""
+        return self.shared.source.index_name(loop.place.line) or self.called.index(loop)
 
     def fresh(self, base: str) -> str:
         """A name that nothing has yet."""
@@ -321,6 +335,8 @@ class Writer:
     def _usual(self, value: str, written: Written, op: Op) -> str:
         if value in self.called.ahead:
             return f"next_{plain(self.values[op.operands[0]].text)}"
+        if value in self.called.last:
+            return f"last_{self.index_name(self.called.last[value])}"
         found = self.called.of(value, op, written.type)
         if found in ("tile", "desc") and op.operands:
             source = self.values.get(op.operands[0])
@@ -451,8 +467,9 @@ class Writer:
 
     def filled(self, op: Op, row: Row, operands: list[Written], kind: Type | None) -> Written:
         """The expression that a row gives."""
+        smaller = self._smaller(op, operands, kind)
         if row.broadcasts and kind is not None:
-            operands = self.broadcast(operands, kind.shape)
+            operands = self.broadcast(operands, smaller or kind.shape)
         else:
             operands = [operand.whole for operand in operands]
         if row.unsigned:
@@ -474,7 +491,19 @@ class Writer:
             written = Written(text, kind or Type("none"), level)
         if row.unsigned and kind is not None:
             written = replace(written, text=f"{written.at(ATOM)}.to({dtype(kind)})", level=ATOM)
+        if smaller and kind is not None:
+            full = f"{{}}.broadcast_to({self.shape(op, kind)})"
+            return replace(written, type=kind, shape=smaller, full=full)
         return replace(written, type=kind or written.type, shape=None)
+
+    @staticmethod
+    def _smaller(op: Op, operands: list[Written], kind: Type | None) -> tuple[int, ...]:
+        """The shape in which a mask is made that is the same for all rows, or columns, of its tile; () of another one."""
+        if op.name != "arith.andi" or kind is None or kind.element != "i1" or not kind.shape:
+            return ()
+        shapes = [operand.type.shape if operand.shape is None else operand.shape for operand in operands]
+        made = tuple(map(max, zip(*(shape for shape in shapes if shape))))
+        return made if made != kind.shape else ()
 
     def _part(self, op: Op, name: str, operands: dict[int, str], kind: Type | None) -> str:
         if name.isdigit():
@@ -554,7 +583,8 @@ class Writer:
     def broadcast(self, operands: list[Written], shape: tuple[int, ...] | None) -> list[Written]:
         """Operands that give a tensor of `shape` (None: a scalar) where they meet."""
         operands = list(operands)
-        for at in (None, *sorted(range(len(operands)), key=lambda i: operands[i].literal)):
+        # First what has rows or columns gets the whole shape, then numbers.
+        for at in (None, *sorted(range(len(operands)), key=lambda i: (operands[i].literal, operands[i].shape == ()))):
             if at is not None:
                 operands[at] = self.typed(operands[at]) if shape is None else operands[at].whole
             if self._meets(operands, shape):

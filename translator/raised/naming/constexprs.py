@@ -58,17 +58,16 @@ class Constexprs:
             for name in self.sources.of(op.place.file).operands(op.place, _TELLING.get(op.name)):
                 if number := self._tells(op):
                     found[name].add(number)
-        files = [*dict.fromkeys(op.place.file for op in function.walk())]
+        files = dict.fromkeys(op.place.file for op in function.walk())
         known = [name for file in files for name in sources.of(file).constexprs]  # in the order of the source
         others = {*function.argument_names, *AMD_OPTIONS}  # a launch says these itself
         known = [name for name in known if name not in others and name not in taken]
         self.values = {name: min(found[name]) for name in known if len(found.get(name, ())) == 1}
         # What ranges of the source go to, and no operation tells: where one such name is left and one size, it is that.
-        lines = {(op.place.file, op.place.line) for op in function.walk()}
-        ends: set[str] = set()
-        for file in files:
-            for inside, names in sources.of(file).ends:
-                ends |= names if any(place == file and line in inside for place, line in lines) else set()
+        lines: dict[str, set[int]] = defaultdict(set)
+        for op in function.walk():
+            lines[op.place.file].add(op.place.line)
+        ends = {name for file, inside in lines.items() for name in sources.of(file).range_ends(inside)}
         self.unknown = {name for name in known if name in ends and name not in self.values}
         sizes = {*self._unnamed.values()}
         sizes = sizes if len(sizes) == 1 else sizes - {*self.values.values()}

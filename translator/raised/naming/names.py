@@ -77,9 +77,18 @@ class Names:
         self.members: Counter[str] = Counter()  # names of the author's, each with how many values are called so
         self.chosen: Counter[str] = Counter()  # names of what one of two values is, each with how many are called so
         self.ahead: set[str] = set()  # what the index of a loop is an iteration later
+        self.last: dict[str, Op] = {}  # what the index of a loop is in the end -> the loop
+        self.uses: dict[str, str] = {}  # values -> what their first uses are called
+        self.elsewhere: set[str] = (
+            set()
+        )  # what the compiler made of several, where another one than that it is named after stood
         steps: dict[str, str] = {}
+        lows: dict[str, Op] = {}
         ops = list(function.walk()) if function else []
+        self.pointers = {name for value, name in origins.parameters.items() if origins.kinds[value].kind == "ptr"}
         for op in ops:
+            for value in op.operands if op.results else ():
+                self.uses.setdefault(value, origins.name(op.results[0]))
             if op.name == "ttg.memdesc_index":
                 self.slots.add(op.operands[1])
             for value, kind in zip(op.results, op.result_types):
@@ -91,8 +100,11 @@ class Names:
                     self.variants.setdefault(base, []).extend([kind] if _class(kind) == _TENSOR else [])
             if op.name == "scf.for":
                 self.ends.add(op.for_loop.high)
+                lows[op.for_loop.low] = op
                 steps[op.for_loop.variable] = op.for_loop.step
                 self.places |= dict.fromkeys(_steps(op, origins), "step")
+            if op.name == "arith.addi" and op.operands[0] in lows and op.place.line == lows[op.operands[0]].place.line:
+                self.last[op.results[0]] = lows[op.operands[0]]
             if op.name == "arith.addi" and op.operands[0] in steps and op.operands[1] == steps[op.operands[0]]:
                 self.ahead.add(op.results[0])
             if op.name == "amdg.update_tensor_descriptor":
@@ -113,6 +125,10 @@ class Names:
     def _base(self, value: str, kind: Type) -> str:
         """What the author calls what a value belongs to. What is added to a pointer has the name of the sum in the module."""
         base = self.origins.name(value)
+        if value in self.elsewhere:
+            base = self.uses[value] or base
+        if kind.kind == "int" and base in self.pointers:
+            return _with(base, "offs")
         return _POINTERS.sub("_offs", base) if kind.kind == "int" else base
 
     def of(self, value: str, op: Op, kind: Type) -> str:
@@ -169,8 +185,9 @@ class Names:
         base = _POINTERS.sub("_offs", base) if kind.kind == "int" else base
         return self.beside(base, argument, kind) if base else "slot" if argument in self.slots else "carried"
 
-    def index(self, value: str) -> str:
+    def index(self, loop: Op) -> str:
         """What the index of a loop is called: the compiler gives it the name of a tile that the loop makes, where it has none."""
+        value = loop.for_loop.variable
         base = author_name(value)
         return base if base and not base.startswith("arg") and not self.classes.get(base, set()) - {_NUMBER} else "i"
 

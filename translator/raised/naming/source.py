@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 
 from gluonize.trace.model.locations import Place
@@ -48,8 +48,7 @@ class Source:
         self.constexprs: dict[str, None] = {}
         self.nodes: dict[tuple[int, int], list[ast.AST]] = defaultdict(list)
         self.statements: dict[int, ast.stmt] = {}
-        # Of functions: their lines, and the names that ranges in them go to.
-        self.ends: list[tuple[range, set[str]]] = []
+        self.functions: list[tuple[range, ast.FunctionDef]] = []  # with their lines
         self.ranges_of: dict[str, set[str]] = {}  # of variables: what the ranges go to that they are made of
         try:
             tree = ast.parse(text)
@@ -65,8 +64,7 @@ class Source:
             if isinstance(node, ast.expr):
                 self.nodes[node.lineno, node.col_offset + 1].append(node)
             if isinstance(node, ast.FunctionDef):
-                ends = {name for inner in ast.walk(node) for name in _range_ends(inner)}
-                self.ends.append((range(node.lineno, (node.end_lineno or node.lineno) + 1), ends))
+                self.functions.append((range(node.lineno, (node.end_lineno or node.lineno) + 1), node))
             if isinstance(node, ast.stmt) and not hasattr(node, "body"):
                 self.statements |= dict.fromkeys(range(node.lineno, (node.end_lineno or node.lineno) + 1), node)
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -75,6 +73,19 @@ class Source:
                 self.nodes[node.lineno, node.col_offset + 1].append(
                     node.iter if isinstance(node, ast.For) else node.value
                 )
+
+    def function(self, line: int) -> tuple[str, list[str]]:
+        """What the innermost function of a line and its parameters are called."""
+        around = [(len(inside), node) for inside, node in self.functions if line in inside]
+        if not around:
+            return "", []
+        node = min(around, key=lambda each: each[0])[1]
+        return node.name, [each.arg for each in node.args.args]
+
+    def range_ends(self, lines: Container[int]) -> set[str]:
+        """The names that ranges go to, in functions with one of these lines."""
+        nodes = [node for inside, node in self.functions if any(line in lines for line in inside)]
+        return {name for node in nodes for inner in ast.walk(node) for name in _range_ends(inner)}
 
     def index_name(self, line: int) -> str:
         """What the index of the loop in a line is called."""
