@@ -18,7 +18,7 @@ from gluonize.raised.writer import Writer
 from gluonize.rules import ptx
 from gluonize.rules.targets import target
 from gluonize.trace.model.language import COMPARISONS, UNSIGNED_COMPARISONS
-from gluonize.trace.model.layouts import Mfma, Slice, Wmma, lists
+from gluonize.trace.model.layouts import Mfma, Slice, Wmma
 from gluonize.trace.model.op import Op
 from gluonize.trace.model.op_text import VALUES
 from gluonize.trace.model.types import Type
@@ -181,12 +181,6 @@ def add_pointer(w: Writer, op: Op) -> None:
     w.keep(op, replace(w.operator("{0} + {1}", [base, offset]), type=kind), True)
 
 
-def clamp(w: Writer, op: Op) -> None:
-    x, low, high = w.broadcast([w.read(value) for value in op.operands], op.type.shape)
-    more = ", propagate_nan=gl.PropagateNan.ALL" if op.attribute("propagateNan") == "all" else ""
-    w.keep(op, Written(f"gl.clamp({x.text}, {low.text}, {high.text}{more})", op.type), True)
-
-
 # Memory
 
 
@@ -296,10 +290,7 @@ def local_alloc(w: Writer, op: Op) -> None:
     bases = attribute.get("offset")
     rank = len(attribute.get("order") or (bases[0] if bases else tile))
     tile = tile[len(tile) - rank :]
-    shared = w.module.shared(kind, tile)
-    if shared is None:
-        raise w.refuse(op, f"Gluon has no constructor for the layout {kind.layout}")
-    layout = f"{_BARRIER}.MBarrierLayout()" if _is_barrier(w, kind) else w.spell(shared, op)
+    layout = f"{_BARRIER}.MBarrierLayout()" if _is_barrier(w, kind) else w.shared_layout(op, kind, tile)
     parts = [w.dtype(op, kind), w.shape(op, kind), layout]
     if op.operands:
         parts.append(w.read(op.operands[0]).whole.text)
@@ -422,26 +413,11 @@ def histogram(w: Writer, op: Op) -> None:
     w.keep(op, Written(f"gl.histogram({text})", kind), False)
 
 
-def reinterpret(w: Writer, op: Op) -> None:
-    source, kind = w.read(op.operands[0]), op.type
-    shared = w.module.shared(kind, kind.shape)
-    if shared is None:
-        raise w.refuse(op, f"Gluon has no constructor for the layout {kind.layout}")
-    layout = w.spell(shared, op)
-    parts = f"{w.dtype(op, kind)}, {lists(kind.shape)}, {layout}"
-    w.keep(op, Written(f"{source.text}.reinterpret({parts})", kind), True)
-
-
 def index(w: Writer, op: Op) -> None:
     source, kind = w.read(op.operands[0]), op.type
     one = bool(source.type.shape) and source.type.shape[0] == 1
     slot = "0" if one else w.read(op.operands[1]).text
     w.keep(op, Written(f"{source.at(ATOM)}.index({slot})", kind), True)
-
-
-def convert(w: Writer, op: Op) -> None:
-    source = w.read(op.operands[0]).whole
-    w.keep(op, Written(f"gl.convert_layout({source.text}, {w.layout(op, op.type)})", op.type), False)
 
 
 def atomic(w: Writer, op: Op) -> None:
@@ -497,13 +473,6 @@ def device_print(w: Writer, op: Op) -> None:
     w.statement(op, f"gl.device_print({text})")
 
 
-def cas(w: Writer, op: Op) -> None:
-    sem, scope = op.words[:2]
-    parts = [w.read(value).whole.text for value in op.operands]
-    text = _arguments(*parts, sem=f'"{sem}"', scope=f'"{scope}"')
-    w.keep_or_say(op, Written(f"gl.atomic_cas({text})", op.type))
-
-
 def inline_asm(w: Writer, op: Op) -> None:
     if ptx.is_dropped(op.string):
         raise w.refuse(
@@ -532,10 +501,6 @@ def asm_of_threads(w: Writer, op: Op) -> None:
     w.statement(op, f"gl.inline_asm({given})")
 
 
-def call_of_nothing(w: Writer, op: Op) -> None:
-    """What acts on GPUs of other makers alone."""
-
-
 def external(w: Writer, op: Op) -> None:
     symbol = op.attribute("symbol")
     name = function_of(symbol)
@@ -554,11 +519,6 @@ def sched_barrier(w: Writer, op: Op) -> None:
         raise w.refuse(op, f"a barrier that {op.word} may cross")
 
 
-def priority(w: Writer, op: Op) -> None:
-    """How soon the instructions of a warp are taken before those of others."""
-    w.statement(op, f'gl.inline_asm("s_setprio {op.word}")')
-
-
 # Tensor data mover
 
 
@@ -569,11 +529,8 @@ def descriptor(w: Writer, op: Op) -> None:
         first, last = op.bracket(which)
         lists_of.append(f"[{', '.join(w.read(v).text for v in op.operands[first:last])}]")
     kind = op.type
-    shared = w.module.shared(kind, kind.shape)
-    if shared is None:
-        raise w.refuse(op, f"Gluon has no constructor for the layout {kind.layout}")
-    layout = w.spell(shared, op)
-    text = f"{_TDM}.make_tensor_descriptor({base.text}, {lists_of[0]}, {lists_of[1]}, {w.shape(op, kind)}, {layout})"
+    tile = f"{w.shape(op, kind)}, {w.shared_layout(op, kind, kind.shape)}"
+    text = f"{_TDM}.make_tensor_descriptor({base.text}, {', '.join(lists_of)}, {tile})"
     w.keep(op, Written(text, kind), True)
 
 
@@ -601,16 +558,11 @@ def _of_copy(w: Writer, op: Op) -> dict[str, str | None]:
     }
 
 
-def tdm_load(w: Writer, op: Op) -> None:
-    source, into = w.read(op.operands[0]), w.read(op.operands[op.keyword("into")])
-    text = _arguments(source.text, dest=into.text, **_of_copy(w, op))
-    w.statement(op, f"{_TDM}.async_load({text})")
-
-
-def tdm_store(w: Writer, op: Op) -> None:
-    into, source = w.read(op.operands[0]), w.read(op.operands[op.keyword("from")])
-    text = _arguments(into.text, src=source.text, **_of_copy(w, op))
-    w.statement(op, f"{_TDM}.async_store({text})")
+def tdm_copy(w: Writer, op: Op) -> None:
+    loads = op.name.endswith("to_local")
+    desc, tile = (w.read(op.operands[at]).text for at in (0, op.keyword("into" if loads else "from")))
+    text = _arguments(desc, **{"dest" if loads else "src": tile}, **_of_copy(w, op))
+    w.statement(op, f"{_TDM}.async_{'load' if loads else 'store'}({text})")
 
 
 def tdm_rows(w: Writer, op: Op) -> None:
@@ -631,16 +583,6 @@ def tdm_wait(w: Writer, op: Op) -> None:
 # Barriers in LDS
 
 
-def init_barrier(w: Writer, op: Op) -> None:
-    w.statement(op, f"{_BARRIER}.init({w.read(op.operands[0]).text}, {op.counted})")
-
-
-def arrive(w: Writer, op: Op) -> None:
-    count = f"{op.counted}" if op.counted != 1 else None
-    text = _arguments(w.read(op.operands[0]).text, count=count)
-    w.keep_or_say(op, Written(f"{_BARRIER}.arrive({text})", op.type))
-
-
 HANDLERS: dict[str, Handler] = {
     "arith.constant": constant,
     "tt.splat": splat,
@@ -658,7 +600,6 @@ HANDLERS: dict[str, Handler] = {
     "arith.trunci": truncated,
     "tt.fp_to_fp": converted_float,
     "tt.addptr": add_pointer,
-    "tt.clampf": clamp,
     "tt.load": load,
     "tt.store": store,
     "amdg.buffer_load": buffer_load,
@@ -676,30 +617,21 @@ HANDLERS: dict[str, Handler] = {
     "amdg.scaled_upcast_fp8": scaled_upcast,
     "tt.call": call,
     "tt.histogram": histogram,
-    "ttg.memdesc_reinterpret": reinterpret,
-    "ttg.convert_layout": convert,
-    "amdg.in_thread_transpose": convert,
     "tt.atomic_rmw": atomic,
     "amdg.buffer_atomic_rmw": buffer_atomic,
-    "tt.atomic_cas": cas,
     **dict.fromkeys(("tt.atomic_load", "tt.atomic_store", "tt.atomic_poll"), atomic_access),
     "tt.print": device_print,
     "tt.elementwise_inline_asm": inline_asm,
     "ttg.inline_asm": asm_of_threads,
     "tt.extern_elementwise": external,
     "rocdl.sched.barrier": sched_barrier,
-    "rocdl.s.setprio": priority,
-    "tt.grid_dependency_wait": call_of_nothing,
-    "tt.grid_dependency_launch_dependents": call_of_nothing,
     "tt.make_tensor_descriptor": descriptor,
     "amdg.update_tensor_descriptor": update_descriptor,
-    "amdg.async_tdm_copy_global_to_local": tdm_load,
-    "amdg.async_tdm_copy_local_to_global": tdm_store,
+    "amdg.async_tdm_copy_global_to_local": tdm_copy,
+    "amdg.async_tdm_copy_local_to_global": tdm_copy,
     "amdg.async_tdm_gather": tdm_rows,
     "amdg.async_tdm_scatter": tdm_rows,
     "amdg.async_tdm_wait": tdm_wait,
-    "amdg.init_barrier": init_barrier,
-    "amdg.arrive_barrier": arrive,
     "ttg.warp_specialize": specialize,
     "scf.for": control.for_loop,
     "scf.while": control.while_loop,

@@ -1,8 +1,9 @@
 """How each operation of a module is spelled in Gluon: one row each. An operation without a row is refused.
 
 A template has `{0}`, `{1}`, ... for operands, which are broadcast where it says so, `{dtype}`, `{shape}` and `{layout}` for those of the
-result, `{unsigned}` for the result's type without a sign, `{copies}` for the module of asynchronous copies, and `{name}` for an attribute. One that is an operator between two
-operands needs no brackets; the writer puts them.
+result, `{unsigned}` for the result's type without a sign, `{shared}` for its layout in LDS, `{copies}` for the module of asynchronous copies,
+`{sem}` and `{scope}` of an atomic operation, `{counted}` and `{count}` of a barrier, `{nan}` for what becomes of those, and `{name}` for an attribute. One
+that is an operator between two operands needs no brackets; the writer puts them.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ ROWS: dict[str, Row] = {
     **{name: _operator(sign) for name, sign in OPERATORS.items()},
     **{name: _operator(sign, unsigned=True) for name, sign in UNSIGNED_OPERATORS.items()},
     "arith.negf": Row("-{0}"),
+    "tt.clampf": Row("gl.clamp({0}, {1}, {2}{nan})", broadcasts=True),
     **{name: _function(called, count) for name, (called, count) in FUNCTIONS.items()},
     **{name: _function(called, 2, unsigned=True) for name, called in UNSIGNED_FUNCTIONS.items()},
     **{name: Row(f"gl.{called}({{0}}, {{1}}, {_NAN})", broadcasts=True) for name, called in NAN_KEEPING.items()},
@@ -68,14 +70,21 @@ ROWS: dict[str, Row] = {
     "tt.join": Row("gl.join({0}, {1})", inferred="join"),
     "tt.split": Row("gl.split({0})", inferred="split"),
     "tt.gather": Row("gl.gather({0}, {1}, {axis})"),
+    **dict.fromkeys(
+        ("ttg.convert_layout", "amdg.in_thread_transpose"), Row("gl.convert_layout({0}, {layout})", pure=False)
+    ),
     "ttg.fp4_to_fp": Row("gl.fp4_to_fp({0}, {dtype}, {axis})", inferred="fp4_to_fp"),
     # LDS
     "ttg.memdesc_trans": Row("{0}.permute({order})"),
+    "ttg.memdesc_reinterpret": Row("{0}.reinterpret({dtype}, {shape}, {shared})"),
     "ttg.memdesc_reshape": Row("{0}.reshape({shape})"),
     "ttg.local_store": Row("{1}.store({0})", pure=False),
     "ttg.local_dealloc": Row("{0}._keep_alive()", pure=False),
     "ttg.async_commit_group": Row("{copies}.commit_group()", pure=False),
+    "tt.atomic_cas": Row('gl.atomic_cas({0}, {1}, {2}, sem="{sem}", scope="{scope}")', pure=False),
     # Barriers in LDS, and those of a cluster
+    "amdg.init_barrier": Row("gl.amd.cdna5.mbarrier.init({0}, {counted})", pure=False),
+    "amdg.arrive_barrier": Row("gl.amd.cdna5.mbarrier.arrive({0}{count})", pure=False),
     "amdg.wait_barrier": Row("gl.amd.cdna5.mbarrier.wait({0}, {1})", pure=False),
     "amdg.async_copy_mbarrier_arrive": Row("gl.amd.cdna5.async_copy.mbarrier_arrive({0})", pure=False),
     "amdg.cluster_barrier_arrive": Row("gl.amd.cdna5.cluster.arrive()", pure=False),
@@ -83,6 +92,7 @@ ROWS: dict[str, Row] = {
     # Order
     "llvm.intr.assume": Row("gl.assume({0})", pure=False),
     "ttg.barrier": Row("gl.barrier()", pure=False),
+    "rocdl.s.setprio": Row('gl.inline_asm("s_setprio {word}")', pure=False),  # how soon a warp is taken before others
     "gpu.barrier": Row("gl.barrier()", pure=False),
 }
 # Operations whose result is a token alone, though the type of where they write is printed behind an arrow.
@@ -96,6 +106,8 @@ COPIES = frozenset(
         "amdg.async_tdm_scatter",
     )
 )
+# What acts on GPUs of other makers alone.
+NOTHING = frozenset(("tt.grid_dependency_wait", "tt.grid_dependency_launch_dependents"))
 # What makes two halves of a workgroup's warps alternate, which Triton's passes add last, and why Gluon cannot say it.
 PING_PONG = {
     "rocdl.workitem.id.x": "Gluon has no number that the threads of a program differ in, by which half of the warps is chosen here",

@@ -22,7 +22,7 @@ from gluonize.raised.naming.names import Names, part_of, plain
 from gluonize.raised.naming.origins import Origins
 from gluonize.raised.naming.roles import UNSURE, suggest_roles
 from gluonize.raised.naming.source import Source, Sources
-from gluonize.raised.table import COPIES, ORDERS, PING_PONG, PROMISES, ROWS, Row
+from gluonize.raised.table import COPIES, NOTHING, ORDERS, PING_PONG, PROMISES, ROWS, Row
 from gluonize.raised.text import ANY, ATOM, COMPARISON, OPERATORS, SUM, UNARY, Written, dtype
 from gluonize.raised.waits import AnotherBlock, Groups
 from gluonize.rules.gluon import MODULES
@@ -408,7 +408,7 @@ class Writer:
     def block(self, ops: Sequence[Op]) -> None:
         """Write operations, but for the last one of a region."""
         for op in ops:
-            if op in self.left_out:
+            if op in self.left_out or op.name in NOTHING:
                 continue
             if op.place.line:
                 self.place = op.place.line
@@ -445,8 +445,10 @@ class Writer:
                     self.line(f"{name} = gl.convert_layout({name}, {moved})", op.place.line)
         elif moved:
             self.keep(op, replace(written, text=f"gl.convert_layout({written.text}, {moved})", level=ATOM), row.pure)
+        elif row.pure:
+            self.keep(op, written, True)
         else:
-            self.keep(op, written, row.pure)
+            self.keep_or_say(op, written)
 
     def statement(self, op: Op, text: str) -> None:
         """Write an operation without a result."""
@@ -516,11 +518,19 @@ class Writer:
             return self.size(op.results[0], op.type, 0)
         if name == "axis" and op.word in ("x", "y", "z"):
             return str("xyz".index(op.word))
-        if name in ("dtype", "unsigned", "shape", "layout"):
+        if name == "nan":
+            return ", propagate_nan=gl.PropagateNan.ALL" if op.attribute("propagateNan") == "all" else ""
+        if name in ("sem", "scope"):
+            return op.words[name == "scope"]
+        if name in ("counted", "count"):
+            return str(op.counted) if name == "counted" else f", count={op.counted}" * (op.counted != 1)
+        if name == "word":
+            return op.word
+        if name in ("dtype", "unsigned", "shape", "layout", "shared"):
             assert kind is not None
-            return {"dtype": self.dtype, "unsigned": self.unsigned, "shape": self.shape, "layout": self.layout}[name](
-                op, kind
-            )
+            if name == "shared":
+                return self.shared_layout(op, kind, kind.shape or ())
+            return getattr(self, name)(op, kind)
         return str(op.attribute(name))
 
     def dtype(self, op: Op, kind: Type) -> str:
@@ -545,6 +555,13 @@ class Writer:
 
     def layout(self, op: Op, kind: Type) -> str:
         return self.spell(self.layout_of(op, kind), op)
+
+    def shared_layout(self, op: Op, kind: Type, shape: tuple[int, ...]) -> str:
+        """The layout of a tile of this shape in LDS."""
+        shared = self.module.shared(kind, shape)
+        if shared is None:
+            raise self.refuse(op, f"Gluon has no constructor for the layout {kind.layout}")
+        return self.spell(shared, op)
 
     def spell(self, layout: Layout, op: Op) -> str:
         """The expression for a layout, which is called after what an operation makes where the module has no use that says more."""

@@ -20,7 +20,7 @@ from gluonize.trace.model.op import Op, is_arithmetic
 
 Dimension = tuple[str, int]  # of a value, counted from the last one: -1
 # From which operator an operation comes that tells what a parameter is.
-_TELLING = {"arith.muli": ast.Mult, "arith.divsi": ast.FloorDiv, "arith.remsi": ast.Mod}
+_TELLING = {"arith.muli": ast.Mult, "arith.divsi": ast.FloorDiv, "arith.remsi": ast.Mod, "arith.cmpi": ast.Compare}
 # Operations whose tensors of one shape have one size in each dimension.
 _ALIKE = (
     *(

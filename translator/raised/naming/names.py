@@ -109,6 +109,8 @@ class Names:
                 self.ahead.add(op.results[0])
             if op.name == "amdg.update_tensor_descriptor":
                 self.places |= {value: "offset" for value in op.listed("add_offsets") if value not in self.places}
+                if (pred := op.keyword("pred")) is not None:
+                    self.places.setdefault(op.operands[pred], "pred")
             if op.name in _ACCESSES:
                 what, at = _ACCESSES[op.name]
                 self.places.setdefault(op.operands[at], what)

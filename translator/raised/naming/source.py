@@ -106,7 +106,7 @@ class Source:
     def _at(self, place: Place) -> list[ast.AST]:
         return self.nodes.get((place.line, place.column), [])
 
-    def operands(self, place: Place, operator: type[ast.operator] | None) -> list[str]:
+    def operands(self, place: Place, operator: type[ast.AST] | None) -> list[str]:
         """The parameter that is an operand, or an argument, of the expression at a place; none where numbers are there too."""
         parts: list[ast.expr] = []
         for node in self._at(place):
@@ -114,6 +114,8 @@ class Source:
                 parts += node.args
             elif isinstance(node, ast.BinOp) and operator is not None and isinstance(node.op, operator):
                 parts += (node.left, node.right)
+            elif isinstance(node, ast.Compare) and operator is ast.Compare:
+                parts += (node.left, *node.comparators)
         names = {part.id for part in parts if isinstance(part, ast.Name) and part.id in self.constexprs}
         return [*names] if len(names) == 1 and not self.numbers(place) - {0} else []
 
