@@ -317,11 +317,12 @@ class Writer:
         name = self.homes.get(value) or self.fresh(self._called(value, written, op))
         if value not in self.homes:
             self.own[name] = self.loop
-        whole = not written.full or written.literal or value in self.homes
+        # Masks and steps stay smaller than their types: their uses broadcast them.
+        small = written.type.element == "i1" or self.called.places.get(value) == "step"
+        whole = not written.full or written.literal or value in self.homes or not small
         made = self.typed(written) if whole else written
         self.line(f"{name} = {made.text}", op.place.line)
         self.first.setdefault(name, self.lines[-1])
-        # What is smaller than its type stays so: its uses broadcast it.
         self.values[value] = Written(name, written.type) if whole else replace(written, text=name, level=ATOM)
 
     def _called(self, value: str, written: Written, op: Op) -> str:
