@@ -191,6 +191,86 @@ def test_unsigned_operations_have_unsigned_operands():
     assert "gl.assume((n.to(gl.uint32) // n.to(gl.uint32)).to(gl.int32).to(gl.uint32) < n.to(gl.uint32))" in text
 
 
+STORED = (
+    "%q = tt.splat %p : !tt.ptr<f32> -> tensor<256x!tt.ptr<f32>, #blocked>",
+    "%v = tt.splat %f : f32 -> tensor<256xf32, #blocked>",
+    "tt.store %q, %v : tensor<256x!tt.ptr<f32>, #blocked>",
+)
+
+
+def test_assembly_without_operands_has_a_type_and_ptx_is_refused():
+    def asm(text: str) -> str:
+        return f'%a = tt.elementwise_inline_asm "{text}" {{constraints = "=s", packed_element = 1 : i32, pure = false}} -> i32'
+
+    known = module_of(asm("s_getreg_b32 $0, 4"), "%f = arith.sitofp %a : i32 to f32", *STORED)
+    assert 'gl.inline_asm_elementwise("s_getreg_b32 $0, 4", "=s", [], gl.int32, False, 1)' in raise_module(known).text
+    with pytest.raises(TranslationError, match="this is PTX"):
+        raise_module(known.replace("s_getreg_b32 $0, 4", "mov.u32 $0, %smid;"))
+
+
+@pytest.mark.parametrize(
+    "spelled, text",
+    [
+        ("0x7F", "gl.full([], 127, gl.uint8).to(gl.float8e4nv, bitcast=True)"),
+        ("1.0", "1.0"),
+        ("-0.0", "(-gl.full([], 0.0,"),
+    ],
+)
+def test_numbers_of_8_bits(spelled, text):
+    kind = "tensor<256xf8E4M3FN, #blocked>"
+    lines = (
+        f"%c = arith.constant dense<{spelled}> : {kind}",
+        "%t = arith.constant true",
+        f"%q = tt.splat %p : !tt.ptr<f8E4M3FN> -> tensor<256x!tt.ptr<f8E4M3FN>, #blocked>",
+        f"%x = tt.load %q : tensor<256x!tt.ptr<f8E4M3FN>, #blocked>",
+        f"%y = arith.select %t, %x, %c : i1, {kind}",
+        f"tt.store %q, %y : tensor<256x!tt.ptr<f8E4M3FN>, #blocked>",
+    )
+    assert text in raise_module(module_of(*lines).replace("!tt.ptr<f32> {", "!tt.ptr<f8E4M3FN> {")).text
+
+
+MASKED = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _keep_larger(x, y):
+    return tl.where(x > y, x, y * 1.5)
+
+
+@triton.jit
+def masked(x_ptr, out_ptr, n, m, stop, BLOCK: tl.constexpr, COLS: tl.constexpr, SKIP: tl.constexpr):
+    rows = tl.arange(0, BLOCK)
+    cols = tl.arange(0, COLS)
+    x_ptrs = x_ptr + rows[:, None] * m + cols[None, :]
+    out_ptr += tl.program_id(0) * BLOCK
+    total = tl.zeros([BLOCK], tl.float32)
+    for start in range(0, n, COLS):
+        x = tl.load(x_ptrs, mask=(cols[None, :] < n - start) & (rows[:, None] != SKIP), other=0.0)
+        total += tl.reduce(x, 1, _keep_larger)
+        x_ptrs += COLS * stop
+    tl.store(out_ptr + rows, total)
+"""
+
+
+@pytest.mark.compile
+def test_names_say_what_things_are(pool, tmp_path):
+    """Functions that combine keep their names, what is added to a pointer is no pointer, steps are numbers, masks are as small as in the source."""
+    source = tmp_path / "masked.py"
+    source.write_text(MASKED)
+    signature = {"x_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32", "m": "i32", "stop": "i32"}
+    spec = launch("masked", signature, {"BLOCK": 64, "COLS": 32, "SKIP": 7})
+    stages = pool.call(LOWER, str(source), spec, "gfx950", keep_stages=True).stages
+    raised = raise_module(stages["ttgir"])
+    for said in ("def _keep_larger(x, y):", "out_offs = ", "x_step = stop * COLS", "!= SKIP", "SKIP: gl.constexpr"):
+        assert said in raised.text, said
+    assert "out_ptr_2 = " not in raised.text and "gl.full([BLOCK, COLS], stop" not in raised.text
+    (tmp_path / "raised.py").write_text(raised.text)
+    again = pool.call(LOWER, str(tmp_path / "raised.py"), raised.spec, "gfx950", keep_stages=True).stages
+    assert instructions(again["amdgcn"]) == instructions(stages["amdgcn"])
+
+
 def test_promises_of_numbers_are_kept():
     promise = "{tt.contiguity = dense<4> : tensor<1xi32>, tt.divisibility = dense<16> : tensor<1xi32>}"
     kind = "tensor<256xi32, #blocked>"

@@ -129,9 +129,9 @@ class Names:
         base = self.origins.name(value)
         if value in self.elsewhere:
             base = self.uses[value] or base
-        if kind.kind == "int" and base in self.pointers:
-            return _with(base, "offs")
-        return _POINTERS.sub("_offs", base) if kind.kind == "int" else base
+        if kind.kind != "int":
+            return base
+        return _with(_POINTERS.sub("", base), "offs") if base in self.pointers else _POINTERS.sub("_offs", base)
 
     def of(self, value: str, op: Op, kind: Type) -> str:
         """What the result of an operation is called."""
