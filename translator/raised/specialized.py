@@ -86,8 +86,10 @@ def _function(
     leave(inner, last)
     if not inner.lines:
         inner.line("pass")
+    around = (w.shared.source.function(op.place.line)[0] for op in region.walk())
+    called = next((each for each in around if each not in ("", w.function.name)), f"{w.function.name}_{base}")
     name = w.helper(
-        f"{w.function.name}_{base}",
+        called,
         (base, str(last.line)),
         lambda own: text_of(inner, "@gluon.jit", own, parameters, w.function.place.file),
     )

@@ -136,7 +136,7 @@ class Names:
     def of(self, value: str, op: Op, kind: Type) -> str:
         """What the result of an operation is called."""
         base = self._base(value, kind)
-        if op.name == "ttg.local_alloc":
+        if op.name == "ttg.local_alloc" and (op.operands or self.classes.get(base) != {_MEMORY}):
             return _with(base or self.origins.stem(value) or "tile", "smem")
         if op.name == "tt.get_program_id" and self.classes.get(base, set()) - {_NUMBER}:
             return _plain(op, kind)
