@@ -26,6 +26,7 @@ from gluonize.trace.model.types import Type
 Handler = Callable[[Writer, Op], None]
 _NOT_FLOATS = {"ult": ">=", "ule": ">", "ugt": "<=", "uge": "<"}
 _POLICY = re.compile(r"cache_modifier = (\w+), eviction_policy = (\w+)")
+_ATOMICS = {"fadd": "add", "exch": "xchg"} | {kind: kind for kind in ("add", "max", "min", "and", "or", "xor")}
 _TDM = "gl.amd.cdna5.tdm"
 _BARRIER = "gl.amd.cdna5.mbarrier"
 
@@ -240,7 +241,7 @@ def buffer_load(w: Writer, op: Op) -> None:
     masked = _mask(w, mask)
     filled = None if masked is None else _other(w, other)
     text = _arguments(pointer.text, offset.text, mask=masked, other=filled, cache=_cache(op))
-    w.keep(op, Written(f"{w.amd(target(w.shared.target).buffer_module)}.buffer_load({text})", op.type), False)
+    w.keep(op, Written(f"{w.buffers}.buffer_load({text})", op.type), False)
 
 
 def buffer_store(w: Writer, op: Op) -> None:
@@ -250,7 +251,7 @@ def buffer_store(w: Writer, op: Op) -> None:
     pointer, offset = w.read(base), w.read(offsets).whole
     mask = _mask(w, rest[0] if rest else None)
     text = _arguments(value.text, pointer.text, offset.text, mask=mask, cache=_cache(op))
-    w.statement(op, f"{w.amd(target(w.shared.target).buffer_module)}.buffer_store({text})")
+    w.statement(op, f"{w.buffers}.buffer_store({text})")
 
 
 def buffer_copy(w: Writer, op: Op) -> None:
@@ -386,8 +387,7 @@ def scaled_upcast(w: Writer, op: Op) -> None:
     kind, axis = op.type, op.attribute("axis")
     if scale.type.element == "i8":
         along = "" if axis is None else f", {axis}"
-        module = w.amd(target(w.shared.target).buffer_module)
-        text = f"{module}.scaled_upcast({x.text}, {scale.text}, {w.dtype(op, kind)}{along})"
+        text = f"{w.buffers}.scaled_upcast({x.text}, {scale.text}, {w.dtype(op, kind)}{along})"
     else:
         name = w.builtin(*own_builtins.scaled_upcast(op.name[-3:], w.dtype(op, kind), axis))
         text = f"{name}({x.text}, {scale.text})"
@@ -420,15 +420,18 @@ def index(w: Writer, op: Op) -> None:
     w.keep(op, Written(f"{source.at(ATOM)}.index({slot})", kind), True)
 
 
+def _atomic_name(w: Writer, op: Op) -> str:
+    if op.words[0] not in _ATOMICS:
+        raise w.refuse(op, f"an atomic {op.words[0]}")
+    return f"atomic_{_ATOMICS[op.words[0]]}"
+
+
 def atomic(w: Writer, op: Op) -> None:
-    kind, sem, scope = op.words[:3]
+    sem, scope = op.words[1:3]
     pointer, value = (w.read(operand).whole for operand in op.operands[:2])
     mask = _mask(w, op.operands[2] if len(op.operands) > 2 else None)
-    name = {"fadd": "add", "exch": "xchg"}.get(kind, kind)
-    if name not in ("add", "max", "min", "and", "or", "xor", "xchg"):
-        raise w.refuse(op, f"an atomic {kind}")
     text = _arguments(pointer.text, value.text, mask=mask, sem=f'"{sem}"', scope=f'"{scope}"')
-    w.keep_or_say(op, Written(f"gl.atomic_{name}({text})", op.type))
+    w.keep_or_say(op, Written(f"gl.{_atomic_name(w, op)}({text})", op.type))
 
 
 def buffer_atomic(w: Writer, op: Op) -> None:
@@ -436,7 +439,6 @@ def buffer_atomic(w: Writer, op: Op) -> None:
     value, base, offsets = op.operands[:3]
     made, pointer, offset = w.read(value).whole, w.read(base), w.read(offsets).whole
     mask = _mask(w, op.operands[3] if len(op.operands) > 3 else None)
-    name = {"fadd": "add", "exch": "xchg"}.get(kind, kind)
     text = pointer.text
     if kind == "add":
         signless = w.unsigned(op, made.type)
@@ -444,7 +446,7 @@ def buffer_atomic(w: Writer, op: Op) -> None:
         made = w.without_sign(made)
     family = "cdna4" if made.type.element == "bf16" else "cdna3"
     parts = _arguments(text, offset.text, made.text, mask=mask, sem=f'"{sem}"', scope=f'"{scope}"')
-    text = f"gl.amd.{family}.buffer_atomic_{name}({parts})"
+    text = f"gl.amd.{family}.buffer_{_atomic_name(w, op)}({parts})"
     if kind == "add" and op.results and w.uses[op.results[0]]:
         text += f".to({w.dtype(op, op.type)})"  # of the type of the pointer, which has no sign here
     w.keep_or_say(op, Written(text, op.type))

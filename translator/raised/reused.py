@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gluonize.raised.naming.names import plain
+from gluonize.raised.naming.names import plain, unused
 from gluonize.raised.writer import Line
 
 Place = tuple[tuple[int, int], ...]  # of a statement: (block, its number there), the outermost first
@@ -66,10 +66,7 @@ def _first_ones(lines: Sequence[Line], parameters: Sequence[str]) -> None:
         new, old = copy.groups()
         once = old in found.variables and len(found.variables[old].assigned) == 1
         if once and plain(new) == plain(old) != new and not {old, new} & {*parameters, *found.texts, *renamed}:
-            first, number = f"first_{plain(old)}", 1
-            while first in found.variables or first in renamed.values():
-                number += 1
-                first = f"first_{plain(old)}_{number}"
+            first = unused(f"first_{plain(old)}", found.variables, renamed.values())
             renamed |= {old: first, new: old}
     _rename(lines, renamed)
 

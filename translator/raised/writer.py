@@ -18,7 +18,7 @@ from gluonize.gluon.layout_names import LayoutNames
 from gluonize.gluon.own_builtins import BUILTIN
 from gluonize.gluon.trees.references import References
 from gluonize.raised.naming.constexprs import Constexprs
-from gluonize.raised.naming.names import Names, part_of, plain
+from gluonize.raised.naming.names import Names, part_of, plain, unused
 from gluonize.raised.naming.origins import Origins
 from gluonize.raised.naming.roles import UNSURE, suggest_roles
 from gluonize.raised.naming.source import Source, Sources
@@ -156,10 +156,7 @@ class Writer:
         """A name that nothing has yet."""
         base = re.sub(r"\W", "_", base) or "x"
         base = base if not base[0].isdigit() else f"x{base}"
-        name, number = base, 1
-        while name in self.shared.taken or name in self.names:
-            number += 1
-            name = f"{base}_{number}"
+        name = unused(base, self.shared.taken, self.names)
         self.names.add(name)
         return name
 
@@ -167,10 +164,7 @@ class Writer:
         """What a function of the file is called. body: what tells it from others; lines: its text under a name."""
         known = self.shared.helpers
         if body not in known:
-            name, number = base, 1
-            while name in self.shared.taken:
-                number += 1
-                name = f"{base}_{number}"
+            name = unused(base, self.shared.taken)
             self.shared.taken.add(name)
             known[body] = (name, lines(name))
         return known[body][0]
@@ -181,10 +175,10 @@ class Writer:
             self.shared.imports.append(BUILTIN)
         return self.helper(name, (text,), lambda own: text.replace(f"def {name}(", f"def {own}(").rstrip().splitlines())
 
-    @staticmethod
-    def amd(family: str) -> str:
-        """Gluon's module of a family; the file imports it (`function_text.py`)."""
-        return f"gl.amd.{family}"
+    @property
+    def buffers(self) -> str:
+        """Gluon's module of buffer operations; the file imports it (`function_text.py`)."""
+        return f"gl.amd.{target(self.shared.target).buffer_module}"
 
     @property
     def copies(self) -> str:

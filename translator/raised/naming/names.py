@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from itertools import chain, count
 
 from gluonize.gluon.layout_names import LayoutNames, product_role, unsliced
 from gluonize.raised.naming.origins import Origins, author_name
@@ -61,6 +62,12 @@ def _class(kind: Type) -> str:
 def plain(name: str) -> str:
     """A variable's name without the number that tells it from others."""
     return _COUNTED.sub("", name)
+
+
+def unused(base: str, *taken: Container[str]) -> str:
+    """The name, or the first one with a number behind it, that nothing has."""
+    names = chain([base], (f"{base}_{number}" for number in count(2)))
+    return next(name for name in names if not any(name in each for each in taken))
 
 
 class Names:
