@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.planned_launches import PlannedLaunches, planned_launches
 from gluonize.request import TranslateRequest
@@ -21,9 +20,7 @@ HOST = (
 
 def derived(folder: Path, text: str, *settings: tuple[str, str], keep_going: bool = False) -> PlannedLaunches:
     (folder / "m.py").write_text(text)
-    request = TranslateRequest(
-        str(folder / "m.py"), "gfx950", assignments=settings, strict=True, keep_going=keep_going
-    )
+    request = TranslateRequest(str(folder / "m.py"), "gfx950", assignments=settings, strict=True, keep_going=keep_going)
     return planned_launches(request)
 
 

@@ -1,9 +1,6 @@
 """Listing the kernels of a file."""
 
-import ast
-
 import pytest
-
 from gluonize.diagnostics import TranslationError
 from gluonize.read.kernels.listing import list_kernels, nothing_to_launch
 

@@ -9,9 +9,7 @@ from gluonize.read.launches.derive.proposal.guess import Guess, Proposal
 
 def check_certain(evidence: Evidence, proposal: Proposal) -> None:
     """Raises: TranslationError with a `spec-missing` diagnostic for each constant, and each type of a tensor, that is nothing but a guess."""
-    problems = [
-        _missing(evidence, name, guess) for name, guess in proposal.arguments.items() if not is_certain(guess)
-    ]
+    problems = [_missing(evidence, name, guess) for name, guess in proposal.arguments.items() if not is_certain(guess)]
     if problems:
         raise TranslationError(*problems)
 
