@@ -149,3 +149,34 @@ def test_what_a_loop_carries_is_changed_on_the_way():
         "slot = slot % 2",
         "n = g(slot, n)",
     ]
+
+
+def test_what_a_loop_begins_with_is_the_first_one():
+    """Not where a branch goes on with a copy."""
+    assert text_after(
+        "slot = f(n)",
+        "g(slot)",
+        "slot_2 = slot",
+        "k = 0",
+        "for i in range(n):",
+        "    slot_2 = f(slot_2)",
+        "h = f(n)",
+        "if slot_2:",
+        "    h_2 = h",
+        "else:",
+        "    h_2 = 2",
+        "g(h_2, h)",
+    ) == [
+        "first_slot = f(n)",
+        "g(first_slot)",
+        "slot = first_slot",
+        "k = 0",
+        "for i in range(n):",
+        "    slot = f(slot)",
+        "h = f(n)",
+        "if slot:",
+        "    h_2 = h",
+        "else:",
+        "    h_2 = 2",
+        "g(h_2, h)",
+    ]
