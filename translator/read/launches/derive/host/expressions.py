@@ -23,10 +23,12 @@ from gluonize.read.launches.derive.host.model import (
 )
 from gluonize.read.launches.derive.host.objects import maker, member
 from gluonize.read.launches.derive.host.ranks import Rank
-from gluonize.read.launches.derive.supposed import takes_other_branch
+from gluonize.read.launches.derive.supposed import supposed_size, takes_other_branch
 from gluonize.read.names.scope import Frame, Scope
 from gluonize.read.unresolved import NoValue, Place
 
+# What an exponent that nobody knows is supposed to be: a number of bits.
+_EXPONENT = 4
 # Host functions called by host functions that are followed, and nodes evaluated in one run.
 _DEPTH = 4
 _STEPS = 20_000
@@ -219,11 +221,15 @@ class HostExpressions:
             return Model("?")
         if floats := [side for side in (left, right) if isinstance(side, Model) and side.scalar == "float"]:
             return Model("?", scalar="float", why=floats[0].why)
+        if isinstance(node.op, (ast.LShift, ast.Pow)) and isinstance(right, Model) and right.number is None:
+            right.number = supposed_size(_EXPONENT)
         both = as_number(left), as_number(right)
         try:
-            return self.program.evaluator.binary(node.op, *both, scope.place(node))
+            found = self.program.evaluator.binary(node.op, *both, scope.place(node))
         except NoValue:
             return Model("?")
+        made_up = isinstance(left, Model) or isinstance(right, Model)
+        return Model("?") if made_up and isinstance(found, int) and abs(found) >= 2**63 else found
 
     def plain(self, node: ast.expr, values: list[Any], scope: Scope | Frame, at: ast.AST, name: str) -> Any:
         if any(isinstance(v, (Method, Shape, Dtype)) or isinstance(v, Model) and v.is_tensor for v in values):
