@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from gluonize.read.evaluate.bodies.changes import changes, decorator_name
+from gluonize.read.evaluate.bodies.defaults import is_same_later
 from gluonize.read.evaluate.host_objects import UserClass, UserFunction
 from gluonize.read.evaluate.host_values import HostName
 from gluonize.read.files.environment import names_asked
@@ -232,7 +233,7 @@ class BodyRun:
         """Bind the defaults; have decorators that are not the compiler's do what they do."""
         scope = self.scope
         for default in [*node.args.defaults, *node.args.kw_defaults]:
-            if default is not None and not isinstance(default, ast.Constant):
+            if default is not None and not isinstance(default, ast.Constant) and not is_same_later(default, scope):
                 try:
                     scope.defaults[id(default)] = self.effects.check(scope.program.evaluate(default, scope, scope.now))
                 except NoValue as error:
