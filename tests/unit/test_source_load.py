@@ -335,6 +335,34 @@ def test_a_default_of_an_attribute_that_changes_is_what_it_was(project):
     assert "2.5" in stored(folder)
 
 
+@pytest.mark.parametrize(
+    "raises",
+    [
+        "def f(x=missing):\n        pass",
+        "class C:\n        x = 1 // 0",
+        "class C(missing):\n        pass",
+        "@fails\n    def f():\n        pass",
+        "@missing\n    def f():\n        pass",
+        "del missing",
+    ],
+)
+def test_a_definition_that_raises_ends_a_try(project, raises):
+    host = f"def fails(f):\n    raise ValueError\nW = tl.constexpr(7.5)\ntry:\n    {raises}\n    W = tl.constexpr(1.5)\nexcept Exception:\n    pass\n"
+    assert "7.5" in stored(project(HEAD + host + "@triton.jit\ndef k(p):\n    tl.store(p, W)\n"))
+
+
+def test_definitions_that_raise_nothing_leave_a_try_as_it_is(project):
+    host = "try:\n    class C:\n        x = 1\n    @staticmethod\n    def f(x=C.x):\n        pass\n    del C\n    W = tl.constexpr(7.5)\nexcept Exception:\n    W = tl.constexpr(1.5)\n"
+    assert "7.5" in stored(project(HEAD + host + "@triton.jit\ndef k(p):\n    tl.store(p, W)\n"))
+
+
+@pytest.mark.parametrize("change", ["C = made()\nC['a'] = 7.5\n", "def change():\n    made()['a'] = 7.5\nchange()\n"])
+def test_what_a_cached_function_gives_is_one_object(project, change):
+    host = "import functools\n@functools.lru_cache(maxsize=None)\ndef made():\n    return {'a': 1.5}\n"
+    host += change + "W = tl.constexpr(made()['a'])\n"
+    assert "7.5" in stored(project(HEAD + host + "@triton.jit\ndef k(p):\n    tl.store(p, W)\n"))
+
+
 def test_nested_kernels(project):
     folder = project(
         HEAD + "class K:\n    @staticmethod\n    @triton.jit\n    def k(p):\n        tl.store(p, 2.5)\n"
