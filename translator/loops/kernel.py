@@ -73,8 +73,8 @@ def _planned(facts: FunctionFacts, choices: Choices, strategy: str | None) -> De
 def with_wide_operands(
     launch: TracedLaunch, choices: Choices, request: TranslateRequest, retrace: Callable[[LaunchSpec], TracedLaunch]
 ) -> TracedLaunch:
-    """`launch` traced once more with operands of which a lane has parts for two instructions, where its loop is to have such ones and
-    the launch says nothing of them."""
+    """`launch`, traced once more so that a lane has its parts of an operand for two instructions side by side, where that suits its loop and
+    the launch does not say."""
     if request.general or not launch.target.packs_operands or "kpack" in launch.options or launch.shared is not None:
         return launch
     facts = read_function(kernel_facts(launch), launch.trace.frames[0])

@@ -20,7 +20,7 @@ FORMATS = ("text", "sarif", "github")
 
 
 def check_format(format: str, json: str | None) -> None:
-    """Refuse a format that there is none of, and two outputs for machines on one standard output."""
+    """Refuse an unknown format, and two machine-readable outputs on standard output."""
     if format not in FORMATS:
         found = Diagnostic("usage", f"--format {format}: no such format", help=f"one of {', '.join(FORMATS)}")
         raise TranslationError(found)
@@ -33,7 +33,7 @@ def check_format(format: str, json: str | None) -> None:
 def reported(format: str, json: str | None = None) -> Iterator[list[Annotation]]:
     """Collect annotations and print them in `format` at the end, a refusal that ends the command among them.
 
-    Raises: TranslationError for a format that there is none of.
+    Raises: TranslationError for an unknown format.
     """
     check_format(format, json)
     found: list[Annotation] = []
