@@ -162,8 +162,14 @@ class Conditions(Numbers):
         for x in conditions:
             if x is wanted:
                 return True
-            if x.op == wanted.op == "lt0" and self.add(wanted.args[0], x.args[0], -1).high <= 0:
-                return True
+            if x.op == wanted.op == "lt0":
+                given = x.args[0].poly
+                # p < 0 says that n p + r < 0 where r < n
+                times = next((f // n for m, n in given.items() if m and (f := wanted.args[0].poly.get(m, 0)) % n == 0), 1)
+                if self.add(wanted.args[0], x.args[0], -1).high <= 0:
+                    return True
+                if times > 1 and self.add(wanted.args[0], x.args[0], -times).high < times:
+                    return True
             if x.op == "eq0" and wanted.op == "lt0" and self.add(wanted.args[0], x.args[0], -1).high < 0:
                 return True
         return False

@@ -96,6 +96,7 @@ def _attempt(m: Machine, op: Op, env: dict[str, Any], known: Knowledge) -> list[
     if trips.constant is not None and trips.constant <= MOST_UNROLLED and not staged:
         return _unrolled(m, op, env, trips.constant, low, step)
     count = t.fresh("count", "int", 0, max(min(trips.high, MOST_TRIPS) - 1, 0), op.line)
+    t.counted[count] = trips
     k = t.integer_of(count)
     number = t.add(low, t.multiply(k, step))
     index = t.reduced(number, width)
