@@ -232,6 +232,29 @@ def test_where_a_loop_begins_may_overflow():
     assert not prove(narrow, carried).holds and prove(narrow, narrow).word == PROVED
     few = contract_of(["grid[0] <= 2**20"], {})
     assert prove(narrow, carried, few).word == PROVED
+    # Where only the kernel has rows in 32 bits, it is told how many programs these are enough for.
+    simple = [head + wide + store.replace("WHERE", name) + "    tt.return\n  }\n}\n" for name in ("%start", "%w")]
+    simple[1] = simple[1].replace("      %at", "      %w = arith.extsi %low : i32 to i64\n      %at", 1)
+    simple[0] = "".join(line for line in simple[0].splitlines(True) if "%low" not in line)
+    told = prove(*map(parse_module, simple))
+    assert (told.word, told.assumed) == (PROVED, (f"grid[0] <= {2**30 // 64}",))
+
+
+@pytest.mark.parametrize("least, holds", [(0, True), (1, True), (-1, False)])
+def test_a_condition_says_its_multiples(least, holds):
+    t = Terms()
+    row = t.integer_of(t.node("argument", ("row",), (), "i32"))
+    known = t.no(t.less(row, t.integer(least)))
+    number = t.add(t.scaled(row, 64), t.index(0, 64))
+    assert t.implied([known], t.no(t.negative(number))) == holds
+
+
+def test_a_remainder_that_a_case_knows_is_a_number():
+    t = Terms()
+    count = t.fresh("count", "int", 0, 2)
+    assert t.rem(t.integer_of(count), t.integer(3)).constant is None
+    t.residues = {count: (3, 2)}
+    assert t.rem(t.integer_of(count), t.integer(3)).constant == 2
 
 
 @pytest.mark.parametrize("fixture", ["matmul", "split_k_matmul"])
