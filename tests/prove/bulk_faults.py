@@ -30,22 +30,21 @@ sys.path[:0] = [
 ]
 
 import fixture_set  # noqa: E402
-from kernelgen.kernels import kernel_of  # noqa: E402
-from planted_faults import Fault, faults  # noqa: E402
-
 from gluonize.diagnostics import Diagnostic, TranslationError  # noqa: E402
 from gluonize.judge.machine.stages import Stage, source_stage, translated_stage  # noqa: E402
 from gluonize.judge.prove.both_sides import Verdict, prove  # noqa: E402
 from gluonize.judge.prove.stated_bounds import Contract, read_contract  # noqa: E402
-from gluonize.judge.verdict.proof import BRIEFLY  # noqa: E402
 from gluonize.judge.verdict.launch_check import launch_check, other_kernel  # noqa: E402
+from gluonize.judge.verdict.proof import BRIEFLY  # noqa: E402
 from gluonize.judge.verdict.run import Refusal, validate_pair  # noqa: E402
 from gluonize.read.files.modules import parse_file  # noqa: E402
 from gluonize.read.spec.launch import LaunchSpec, read_launches  # noqa: E402
-from gluonize.rules.targets import target as target_row  # noqa: E402
 from gluonize.request import TranslateRequest  # noqa: E402
+from gluonize.rules.targets import target as target_row  # noqa: E402
 from gluonize.trace.model.parse import ParseError, parse_module  # noqa: E402
 from gluonize.translation import translate_kernel  # noqa: E402
+from kernelgen.kernels import kernel_of  # noqa: E402
+from planted_faults import Fault, faults  # noqa: E402
 
 TWO = 5  # one in so many random ones has two faults
 EVERY = 250  # faults after which it is said how many came out how

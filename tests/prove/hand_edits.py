@@ -14,7 +14,6 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(p) for p in (HERE, HERE.parent, HERE.parent.parent) if str(p) not in sys.path]
 
 import fixture_set  # noqa: E402
-
 from gluonize.judge.machine.stages import source_stage, translated_stage  # noqa: E402
 from gluonize.judge.prove.both_sides import Verdict  # noqa: E402
 from gluonize.judge.verdict.proof import proved  # noqa: E402

@@ -44,7 +44,9 @@ CHANGES = {
     "fadd": ["fmax"],
 }
 LOAD = re.compile(r" +%\S+ = (?:tt\.load|tt\.descriptor_load|amdg\.buffer_load|ttg\.local_load) ")
-STORE = re.compile(r" +(?:%\S+ = )?(?:tt\.store|tt\.descriptor_store|amdg\.buffer_store|ttg\.local_store|\S*atomic_rmw\S*) ")
+STORE = re.compile(
+    r" +(?:%\S+ = )?(?:tt\.store|tt\.descriptor_store|amdg\.buffer_store|ttg\.local_store|\S*atomic_rmw\S*) "
+)
 DIVIDES = re.compile(r" +%\S+ = arith\.(?:div|rem)[su]i ")
 REGION = re.compile(r" +(?:%\S+ = )?scf\.(?:for|if) ")
 HINT = re.compile(r"tt\.divisibility = dense<\[?([\d, ]+)\]?>")

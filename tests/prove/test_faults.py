@@ -6,9 +6,8 @@ import sys
 import zlib
 from pathlib import Path
 
-import pytest
-
 import fixture_set
+import pytest
 from gluonize.judge.prove import both_sides
 from gluonize.judge.prove.both_sides import prove
 from gluonize.judge.prove.ops import opaque

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 import fixture_set
+import pytest
 from gluonize.decide.choices.chosen import parse_choices
 from gluonize.judge.machine.stages import source_stage, translated_stage
 from gluonize.judge.prove.both_sides import PROVED, REORDERED

@@ -6,9 +6,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-import pytest
-
 import fixture_set
+import pytest
 from gluonize.judge.machine.stages import source_stage, translated_stage
 from gluonize.judge.prove.both_sides import prove
 from gluonize.judge.prove.stated_bounds import Contract, read_contract

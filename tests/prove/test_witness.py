@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 import fixture_set
+import pytest
 from gluonize.judge.prove.small_values import apart, evaluated
 from gluonize.judge.prove.terms import Terms
 from gluonize.judge.verdict.witness import prove_launch

@@ -185,7 +185,8 @@ class _Attempt:
 
     def limits(self) -> tuple[tuple[str, int], ...]:
         """Arguments of 32 bits whose number of tiles, `(K + 63) / 64`, is computed so that it may overflow, with the greatest numbers for which it
-        does not; and, where the kernel has rows in 32 bits that may, numbers of programs and sizes that these are computed from."""
+        does not; and, where the kernel has rows in 32 bits that may, numbers of programs and sizes that these are computed from.
+        """
         t, more = self.terms, {}
         for x in t.all("div"):
             whole, size = t._atom(x.args[0]), x.args[1].constant
