@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from gluonize.judge.prove.both_sides import PROVED, prove
 from gluonize.judge.prove.stated_bounds import Contract
 from gluonize.trace.model.parse import parse_module

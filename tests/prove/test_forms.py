@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import fixture_set
 import pytest
+
+import fixture_set
 from gluonize.decide.choices.chosen import parse_choices
 from gluonize.judge.machine.stages import source_stage, translated_stage
 from gluonize.judge.prove.both_sides import PROVED, REORDERED

@@ -6,8 +6,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-import fixture_set
 import pytest
+
+import fixture_set
 from gluonize.judge.machine.stages import source_stage, translated_stage
 from gluonize.judge.prove.both_sides import prove
 from gluonize.judge.prove.stated_bounds import Contract, read_contract

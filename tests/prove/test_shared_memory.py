@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from gluonize.judge.prove.both_sides import NOT, PROVED, REFUTED, prove
 from gluonize.trace.model.parse import parse_module
 

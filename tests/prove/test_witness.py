@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import fixture_set
 import pytest
+
+import fixture_set
 from gluonize.judge.prove.small_values import apart, evaluated
 from gluonize.judge.prove.terms import Terms
 from gluonize.judge.verdict.witness import prove_launch

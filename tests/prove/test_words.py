@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from gluonize.product.cli.translate.result_lines import validation_line
 from gluonize.product.project.checks.validation_findings import of_validation
 from gluonize.product.project.output.provenance import parse_provenance, without_line
