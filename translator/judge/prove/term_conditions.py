@@ -124,8 +124,10 @@ class Conditions(Numbers):
                     parts.discard(other)
                 least[body] = x
         kept = {x for x in parts if x.op != "lt0"} | set(least.values())
-        if narrow and (again := self._narrowed(kept) or self._known_of_others(kept)) is not None:
-            return self._joined(op, again, nothing, ends, True)
+        if narrow and (again := self._narrowed(kept)) is not None:
+            return self._joined(op, again, nothing, ends)
+        if op == "and" and (again := self._known_of_others(kept)) is not None:
+            return self._joined(op, again, nothing, ends)
         if not kept:
             return nothing
         if len(kept) == 1:
