@@ -158,19 +158,33 @@ class Conditions(Numbers):
         """Conditions that all hold, without what the others say of one: `m and (not m or x)`, `m and (x if m else y) == 0`; None where they say
         nothing."""
         for x in parts:
-            if x.op == "or" and (left := [y for y in x.args if self.no(y) not in parts]) != list(x.args):
+            if x.op == "or" and (left := [y for y in x.args if not self._denied(y, parts)]) != list(x.args):
                 return [*(parts - {x}), self.either(*left)]
             core = x.args[0] if x.op == "not" else x
             for monomial, n in core.args[0].poly.items() if core.op in ("eq0", "lt0") else ():
                 if len(monomial) != 1 or monomial[0].op != "sel":
                     continue
                 on, first, second = monomial[0].args
-                way = first if parts >= set(conjuncts(on)) else second if self.no(on) in parts else None
+                way = first if parts >= set(conjuncts(on)) else second if self._denied(on, parts) else None
                 if way is not None:
                     rest = self.poly({m: f for m, f in core.args[0].poly.items() if m != monomial})
                     again = (self.is_zero if core.op == "eq0" else self.negative)(self.add(rest, way, n))
                     return [*(parts - {x}), self.no(again) if x.op == "not" else again]
         return None
+
+    @staticmethod
+    def _denied(x: Term, parts: set[Term]) -> bool:
+        """Whether one of some conditions is the contrary of another one."""
+        if x.op == "not":
+            return x.args[0] in parts
+        if x.op != "lt0":
+            return any(y.op == "not" and y.args[0] is x for y in parts)
+        p = x.args[0].poly  # p < 0 and -1 - p < 0
+        for q in (y.args[0].poly for y in parts if y.op == "lt0"):
+            if p.get((), 0) + q.get((), 0) == -1 and all(q.get(m) == -n for m, n in p.items() if m):
+                if len(p.keys() - {()}) == len(q.keys() - {()}):
+                    return True
+        return False
 
     def implied(self, conditions: Iterable[Term], wanted: Term) -> bool:
         """Whether one of the conditions that hold says that `wanted` does."""
