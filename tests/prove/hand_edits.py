@@ -14,7 +14,6 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(p) for p in (HERE, HERE.parent, HERE.parent.parent) if str(p) not in sys.path]
 
 import fixture_set  # noqa: E402
-
 from gluonize.judge.machine.stages import source_stage, translated_stage  # noqa: E402
 from gluonize.judge.prove.both_sides import Verdict  # noqa: E402
 from gluonize.judge.verdict.proof import proved  # noqa: E402
@@ -47,6 +46,9 @@ class Edit:
 
 ADD, SOFTMAX = ("vector_add", "gfx942"), ("softmax", "gfx950")
 NORM, MATMUL = ("layer_norm", "gfx942"), ("matmul", "gfx950")
+MOVER, SPLIT = ("descriptor_matmul", "gfx1250"), ("split_k_matmul", "gfx942")
+ATTENTION, LOSS = ("flash_attention", "gfx950"), ("cross_entropy", "gfx1201")
+ROTARY, INT8, ROWS = ("rotary_embedding", "gfx1250"), ("int8_matmul", "gfx1201"), ("embedding", "gfx950")
 X_LOAD, Y_LOAD = (f"{name} = cdna3.buffer_load({name}_ptr, offsets, mask=mask)\n" for name in ("x", "y"))
 FIRST_LOOP = """    for off in range(0, N, BLOCK_SIZE):
         cols = off + gl.arange(0, BLOCK_SIZE, layout=layout)
@@ -78,6 +80,18 @@ A_PADDED = """gl.PaddedSharedLayout(
     )
     # LDS: padded by 32"""
 COLUMN = "col_offsets + row_offs"
+A_TILE, B_TILE = (f"        tdm.async_load({x}_tiles, [0, off_k_ahead], {x}_smem.index(free_slot))\n" for x in "ab")
+A_TILE_READ = "        a = a_smem.index(slot).load(a_operand)\n"
+BY_OFFSET = "    for off_k in range(0, K, BLOCK_K):\n"
+BY_NUMBER = "    for k in range(0, gl.cdiv(K, BLOCK_K)):\n        off_k = k * BLOCK_K\n"
+SPLIT_LOOP = "    for k in range(0, gl.cdiv(K, BLOCK_K * SPLIT_K)):\n"
+A_MOVES, B_MOVES = (f"        {x}_base += BLOCK_K * SPLIT_K * stride_{x}k\n" for x in "ab")
+SPLIT_PRODUCT, A_KEPT = "        acc = cdna3.mfma(a, b, acc)\n", "        a_smem.index(slot).store(a_next)\n"
+RESCALED = "        acc = acc * alpha[:, None]\n"
+V_READ = "        v = async_copy.load_shared_relaxed(v_smem.index(slot), v_operand)\n"
+V_PRODUCT = "cdna4.mfma(gl.convert_layout(p.to(v.dtype), p_operand), v, acc)"
+SCALE_A = "    scale_a = cdna3.buffer_load(scale_a_ptr, offs_m_wmma, mask=offs_m_wmma < M)\n"
+INT8_LOOP = "    for k in range(0, gl.cdiv(K, BLOCK_K)):\n"
 MATMUL_LOOP = "    for k in range(0, gl.cdiv(K, BLOCK_K)):\n"
 
 EDITS = (
@@ -101,6 +115,26 @@ EDITS = (
     Edit("another padding", True, MATMUL, ((A_SHARED, A_PADDED),)),
     Edit("reads in another order", True, MATMUL, ((A_READ, ""), (B_READ, B_READ + A_READ))),
     Edit("a step at another place", True, MATMUL, ((B_STEP + "    # Copies past", "    # Copies past"), (A_READ, B_STEP + A_READ))),
+    Edit("three buffers of the data mover", True, MOVER, (("NUM_BUFFERS: gl.constexpr = 2", "NUM_BUFFERS: gl.constexpr = 3"),)),
+    Edit("copies in another order", True, MOVER, ((A_TILE + B_TILE, B_TILE + A_TILE),)),
+    Edit("more padding", True, MOVER, (("[[128, 8]]", "[[128, 16]]"),)),
+    Edit("reads before copies", True, MOVER, ((A_TILE_READ, ""), (A_TILE, A_TILE_READ + A_TILE))),
+    Edit("a loop by numbers of tiles", True, MOVER, ((BY_OFFSET, BY_NUMBER),)),
+    Edit("steps before a product", True, SPLIT, ((SPLIT_PRODUCT + A_MOVES, A_MOVES + SPLIT_PRODUCT),)),
+    Edit("a hoisted step", True, SPLIT, ((SPLIT_LOOP, "    step = stride_ak * SPLIT_K * BLOCK_K\n" + SPLIT_LOOP), (SPLIT_PRODUCT + A_MOVES, SPLIT_PRODUCT + "        a_base += step\n"))),
+    Edit("two tiles in flight", True, SPLIT, (("NUM_BUFFERS: gl.constexpr = 1", "NUM_BUFFERS: gl.constexpr = 2"),)),
+    Edit("masks the other way round", True, SPLIT, (("(offs_m[:, None] < M) & (offs_k[None, :] < k_remaining)", "(offs_k[None, :] < k_remaining) & (offs_m[:, None] < M)"),)),
+    Edit("three buffers of two tensors", True, ATTENTION, (("NUM_BUFFERS: gl.constexpr = 2", "NUM_BUFFERS: gl.constexpr = 3"),)),
+    Edit("a maximum of what is scaled", True, ATTENTION, (("gl.max(qk_unscaled, 1) * qk_scale", "gl.max(qk, 1)"),)),
+    Edit("rescaled later", True, ATTENTION, ((RESCALED, ""), (V_READ, RESCALED + V_READ))),
+    Edit("added up behind the product", True, ATTENTION, ((V_PRODUCT, V_PRODUCT.replace("acc)", "gl.zeros([BLOCK_M, HEAD_DIM], gl.float32, layout=mma)) + acc")),)),
+    Edit("fewer elements per lane", True, LOSS, (("gl.BlockedLayout([8], [32], [8], [0])", "gl.BlockedLayout([4], [32], [8], [0])"),)),
+    Edit("factors swapped", True, LOSS, (("d * gl.exp(m - m_new)", "gl.exp(m - m_new) * d"),)),
+    Edit("an offset in two steps", True, ROTARY, (("    offs = token * stride_token + heads", "    begin = token * stride_token\n    offs = begin + heads"),)),
+    Edit("terms of a sum swapped", True, ROTARY, (("second * cos[None, :] + first * sin[None, :]", "first * sin[None, :] + second * cos[None, :]"),)),
+    Edit("scales before the loop", True, INT8, ((SCALE_A, ""), (INT8_LOOP, SCALE_A + INT8_LOOP))),
+    Edit("a factor in front", True, INT8, (("acc.to(gl.float32) * scale_a[:, None]", "scale_a[:, None] * acc.to(gl.float32)"),)),
+    Edit("an index put together otherwise", True, ROWS, (("indices[:, None] * dim + cols[None, :]", "cols[None, :] + dim * indices[:, None]"),)),
     Edit("a mask of one more", False, ADD, (("offsets < n_elements", "offsets <= n_elements"),)),
     Edit("no mask of a store", False, ADD, (("output_ptr, offsets, mask=mask", "output_ptr, offsets"),)),
     Edit("another operation", False, ADD, (("output = x + y", "output = x - y"),)),
@@ -121,6 +155,26 @@ EDITS = (
     Edit("an iteration too few", False, MATMUL, ((MATMUL_LOOP, MATMUL_LOOP.replace("gl.cdiv(K, BLOCK_K)", "gl.cdiv(K, BLOCK_K) - 1")),)),
     Edit("rows that wrap at another number", False, MATMUL, (("% M\n", "% N\n"),)),
     Edit("rows of a store", False, MATMUL, (("(offs_cm[:, None] < M)", "(offs_cm[:, None] < N)"),)),
+    Edit("a copy that is not waited for", False, MOVER, (("(NUM_BUFFERS - 2) * 2", "(NUM_BUFFERS - 2) * 2 + 1"),)),
+    Edit("no wait behind the loop", False, MOVER, (("    tdm.async_wait(0)\n    c = acc", "    c = acc"),)),
+    Edit("a tile further", False, MOVER, (("off_k + (NUM_BUFFERS - 1) * BLOCK_K", "off_k + NUM_BUFFERS * BLOCK_K"),)),
+    Edit("rows of the other tensor", False, MOVER, (("b_desc, add_offsets=[off_n, 0]", "b_desc, add_offsets=[off_m, 0]"),)),
+    Edit("the stride of another tensor", False, MOVER, (("shape=[M, N], strides=[N, 1]", "shape=[M, N], strides=[M, 1]"),)),
+    Edit("a store that is not waited for", False, MOVER, (("    tdm.async_store(desc, offsets, smem)\n    tdm.async_wait(0)\n", "    tdm.async_store(desc, offsets, smem)\n"),)),
+    Edit("all programs from the first tile", False, SPLIT, (("offs_k_b = pid_k * BLOCK_K + ", "offs_k_b = "),)),
+    Edit("a step of one tile", False, SPLIT, ((B_MOVES, B_MOVES.replace(" * SPLIT_K", "")),)),
+    Edit("columns masked as rows", False, SPLIT, (("(offs_k_b[:, None] < k_remaining) & (offs_n[None, :] < N)", "(offs_k_b[:, None] < k_remaining) & (offs_n[None, :] < M)"),)),
+    Edit("the next tile before its turn", False, SPLIT, ((SPLIT_LOOP, SPLIT_LOOP + "        k_next = k + 1\n"), ("k_remaining = K - k_ahead", "k_remaining = K - k_next"), ("NUM_BUFFERS: gl.constexpr = 1", "NUM_BUFFERS: gl.constexpr = 2"))),
+    Edit("a sum that is not rescaled", False, ATTENTION, (("l_i = l_i * alpha + gl.sum(p, 1)", "l_i = l_i + gl.sum(p, 1)"),)),
+    Edit("a maximum of one block", False, ATTENTION, (("gl.maximum(m_i, gl.max(qk_unscaled, 1) * qk_scale)", "gl.max(qk_unscaled, 1) * qk_scale"),)),
+    Edit("a key past the end", False, ATTENTION, (("gl.where(cols[None, :] < N_CTX", "gl.where(cols[None, :] <= N_CTX"),)),
+    Edit("a wait for one group less", False, ATTENTION, (("async_copy.wait_group(NUM_BUFFERS - 2)", "async_copy.wait_group(NUM_BUFFERS - 1)"),)),
+    Edit("a sum of the last block", False, LOSS, (("d = d * gl.exp(m - m_new) + gl.sum", "d = gl.sum"),)),
+    Edit("a promise of a size", False, LOSS, (("    m = -float(\"inf\")\n", "    gl.assume(n_cols % 8 == 0)\n    m = -float(\"inf\")\n"),)),
+    Edit("another sign", False, ROTARY, (("first * cos[None, :] - second", "first * cos[None, :] + second"),)),
+    Edit("the first half twice", False, ROTARY, (("buffer_load(x_ptr, offs + half", "buffer_load(x_ptr, offs"),)),
+    Edit("scales of rows for columns", False, INT8, (("buffer_load(scale_b_ptr", "buffer_load(scale_a_ptr"),)),
+    Edit("a promise of indices", False, ROWS, (("    mask = row_mask", "    indices = gl.multiple_of(indices, [8])\n    mask = row_mask"),)),
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from gluonize.trace.model.parse import parse_module
@@ -43,6 +43,13 @@ CHANGES = {
     "math.sqrt": ["math.rsqrt"],
     "fadd": ["fmax"],
 }
+LOAD = re.compile(r" +%\S+ = (?:tt\.load|tt\.descriptor_load|amdg\.buffer_load|ttg\.local_load) ")
+STORE = re.compile(
+    r" +(?:%\S+ = )?(?:tt\.store|tt\.descriptor_store|amdg\.buffer_store|ttg\.local_store|\S*atomic_rmw\S*) "
+)
+DIVIDES = re.compile(r" +%\S+ = arith\.(?:div|rem)[su]i ")
+REGION = re.compile(r" +(?:%\S+ = )?scf\.(?:for|if) ")
+HINT = re.compile(r"tt\.divisibility = dense<\[?([\d, ]+)\]?>")
 SWAPPED = (
     "arith.subf",
     "arith.subi",
@@ -58,19 +65,20 @@ SWAPPED = (
 
 @dataclass(frozen=True)
 class Fault:
-    """line: of the module, from 1. what: in words. lines: of the whole module without the fault; new: the line with it, None where it is left
-    out."""
+    """line: of the module, from 1. what: in words. lines: of the whole module without the fault; changes: what stands in the place of some of
+    them. promised: it says more of a number than is known, which nobody who runs it sees."""
 
     line: int
     what: str
     lines: list[str]
-    new: str | None
+    changes: Mapping[int, Sequence[str]]
+    promised: bool = False
 
     @property
     def text(self) -> str:
         """The module with the fault."""
-        new = [] if self.new is None else [self.new]
-        return "\n".join([*self.lines[: self.line - 1], *new, *self.lines[self.line :]]) + "\n"
+        own = ([line] if n not in self.changes else self.changes[n] for n, line in enumerate(self.lines))
+        return "\n".join(line for lines in own for line in lines) + "\n"
 
 
 def faults(text: str) -> Iterator[Fault]:
@@ -79,7 +87,7 @@ def faults(text: str) -> Iterator[Fault]:
     kinds = _kinds(text)
 
     def made(number: int, new: str | None, what: str) -> Fault:
-        return Fault(number + 1, what, lines, new)
+        return Fault(number + 1, what, lines, {number: [] if new is None else [new]})
 
     for number, line in enumerate(lines):
         body = line.strip()
@@ -125,6 +133,62 @@ def faults(text: str) -> Iterator[Fault]:
             yield made(number, re.sub(r" mask = %\S+", "", line, count=1), "a mask is left out")
         if re.search(r"amdg\.buffer_(load|store) ", line) and (found := re.search(r"\](?:, (%\S+?))(?=[, ])", line)):
             yield made(number, line[: found.start(1) - 2] + line[found.end(1) :], "a mask is left out")
+        yield from _moves(lines, number)
+        yield from _promises(lines, number)
+
+
+def _moves(lines: list[str], number: int) -> Iterator[Fault]:
+    """A load over the store before it, a store over the one before it, and what traps or reads out of its loop or branch."""
+    line = lines[number]
+    is_load, is_store = LOAD.match(line), STORE.match(line)
+    if not (is_load or is_store or DIVIDES.match(line)):
+        return
+    uses = set(VALUE.findall(line.partition(" = ")[2] or line)) | {x.partition("#")[0] for x in VALUE.findall(line)}
+    indent = _indent(line)
+    for before in reversed(range(number)):
+        other = lines[before]
+        if _indent(other) > indent:
+            return  # a region in between
+        if _indent(other) < indent:
+            if (is_load or not is_store) and other.endswith("{") and REGION.match(other) and not _binds(other, uses):
+                yield Fault(number + 1, "hoisted", lines, {before: [line[2:], other], number: []})
+            return
+        if (is_load or is_store) and STORE.match(other):
+            what = f"a {'load' if is_load else 'store'} is moved over a store"
+            yield Fault(number + 1, what, lines, {before: [line, other], number: []})
+            is_load = is_store = None
+        if _binds(other, uses):
+            return
+
+
+def _promises(lines: list[str], number: int) -> Iterator[Fault]:
+    """A hint that says more than its like, one that was not there, and a condition that is assumed."""
+    line = lines[number]
+    for found in HINT.finditer(line):
+        more = re.sub(r"\d+", lambda x: str(int(x.group()) << 12), found.group(1))
+        new = line[: found.start(1)] + more + line[found.end(1) :]
+        yield Fault(number + 1, "a hint says more", lines, {number: [new]}, True)
+    if re.match(r" +%\S+ = arith\.(?:addi|muli) ", line) and "tt.divisibility" not in line:
+        rank = line.partition("tensor<")[2].partition(",")[0].count("x") or 1
+        told = f" {{tt.divisibility = dense<65536> : tensor<{rank}xi32>}} : "
+        if " : i32" in line or "xi32" in line:
+            yield Fault(number + 1, "a hint of its own", lines, {number: [line.replace(" : ", told, 1)]}, True)
+    if re.match(r" +%\S+ = arith\.cmpi .* : i(?:32|64)\b", line):
+        assumed = f"{line[: _indent(line)]}llvm.intr.assume {line.split()[0]} : i1"
+        yield Fault(number + 1, "assumed", lines, {number: [line, assumed]})
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _binds(line: str, names: Set[str]) -> bool:
+    """Whether a line makes one of the values."""
+    head, _, rest = line.partition(" = ")
+    bound = set(re.findall(r"(%[\w$.\-]+)(?::\d+)?", head)) if rest else set()
+    if line.endswith("{"):
+        bound |= set(re.findall(r"(%[\w$.\-]+) =", rest)) | set(re.findall(r"(%[\w$.\-]+):", rest))
+    return not bound.isdisjoint(names)
 
 
 def _unused(lines: list[str], name: str) -> bool:

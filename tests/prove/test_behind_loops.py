@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from gluonize.judge.prove.both_sides import PROVED, prove
+from gluonize.judge.prove.loops.induction import of_count
 from gluonize.judge.prove.stated_bounds import Contract
+from gluonize.judge.prove.terms import Terms
 from gluonize.trace.model.parse import parse_module
 
 POINTER = "!tt.ptr<f16> {tt.pointer_range = 32 : i32}"
@@ -170,3 +174,19 @@ def test_what_a_branch_knows_is_forgotten_where_its_loop_is_looked_at_again():
     kept = in_one_way("    scf.yield %acc : tensor<64xf16, #b>\n")
     other = in_one_way("    %d = arith.mulf %acc, %acc : tensor<64xf16, #b>\n    scf.yield %d : tensor<64xf16, #b>\n")
     assert verdict(kept, kept).word == PROVED and not verdict(kept, other).holds
+
+
+def test_what_iterations_are_bounded_by_holds_of_each():
+    """Of a number of iterations computed from one that may be negative: of none, of each, and of the number behind the last one."""
+    t = Terms()
+    whole = t.integer_of(t.node("argument", ("n",), (), "i32"))
+    trips = t.larger(t.div(t.add(whole, t.integer(15)), t.integer(16)), t.integer(0))
+    count = t.fresh("count", "int", 0, 1 << 30)
+    bounds = of_count(SimpleNamespace(terms=t), t.integer_of(count), trips)
+    (argument,) = [x for monomial in whole.poly for x in monomial]
+    assert bounds
+    for n in (-(1 << 31), -17, -1, 0, 1, 16, 17, (1 << 31) - 16):
+        last = max(int((n + 15) / 16), 0)
+        for k in {0, last // 2, last}:
+            value = {(argument,): n, (count,): k}
+            assert all(sum(f * value[m] for m, f in known.items()) <= most for known, most in bounds)

@@ -6,9 +6,8 @@ import sys
 import zlib
 from pathlib import Path
 
-import pytest
-
 import fixture_set
+import pytest
 from gluonize.judge.prove import both_sides
 from gluonize.judge.prove.both_sides import prove
 from gluonize.judge.prove.ops import opaque
@@ -38,7 +37,7 @@ def test_edits_by_hand(tmp_path):
     proved = {edit.name for edit in EDITS if edit.verdict(tmp_path).holds}
     assert not proved & {edit.name for edit in EDITS if not edit.keeps}
     keeps = {edit.name for edit in EDITS if edit.keeps}
-    assert keeps - proved <= {"a loop in two"}
+    assert keeps - proved <= {"a loop in two", "copies in another order"}
 
 
 @pytest.mark.slow

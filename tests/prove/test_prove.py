@@ -6,18 +6,17 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 import fixture_set
-from printed_modules import function_of
+import pytest
 from gluonize.judge.machine.stages import source_stage, translated_stage
 from gluonize.judge.prove.both_sides import NOT, PROVED, REFUTED, prove
 from gluonize.judge.prove.stated_bounds import contract_of, ranges_of, read_contract
 from gluonize.judge.prove.terms import Terms
-from gluonize.read.spec.launch import read_launches
 from gluonize.judge.verdict.proof import BRIEFLY
+from gluonize.read.spec.launch import read_launches
 from gluonize.rules.targets import target as target_row
 from gluonize.trace.model.parse import parse_module
+from printed_modules import function_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from planted_faults import faults  # noqa: E402
@@ -232,6 +231,41 @@ def test_where_a_loop_begins_may_overflow():
     assert not prove(narrow, carried).holds and prove(narrow, narrow).word == PROVED
     few = contract_of(["grid[0] <= 2**20"], {})
     assert prove(narrow, carried, few).word == PROVED
+    # Where only the kernel has rows in 32 bits, it is told how many programs these are enough for.
+    simple = [head + wide + store.replace("WHERE", name) + "    tt.return\n  }\n}\n" for name in ("%start", "%w")]
+    simple[1] = simple[1].replace("      %at", "      %w = arith.extsi %low : i32 to i64\n      %at", 1)
+    simple[0] = "".join(line for line in simple[0].splitlines(True) if "%low" not in line)
+    told = prove(*map(parse_module, simple))
+    assert (told.word, told.assumed) == (PROVED, (f"grid[0] <= {2**30 // 64}",))
+
+
+@pytest.mark.parametrize("least, holds", [(0, True), (1, True), (-1, False)])
+def test_a_condition_says_its_multiples(least, holds):
+    t = Terms()
+    row = t.integer_of(t.node("argument", ("row",), (), "i32"))
+    known = t.no(t.less(row, t.integer(least)))
+    number = t.add(t.scaled(row, 64), t.index(0, 64))
+    assert t.implied([known], t.no(t.negative(number))) == holds
+
+
+def test_conditions_that_others_decide():
+    """`m and (not m or x)` is `m and x`; what is chosen where `m` holds is that beside `m`, and beside nothing else."""
+    t = Terms()
+    m, x, other = (t.is_zero(t.integer_of(t.node("argument", (name,), (), "i32"))) for name in "mxo")
+    a, b = (t.integer_of(t.node("argument", (name,), (), "i32")) for name in "ab")
+    chosen = t.is_zero(t.select(m, a, b))
+    assert t.both(m, t.either(t.no(m), x)) is t.both(m, x)
+    assert t.both(m, chosen) is t.both(m, t.is_zero(a)) and t.both(t.no(m), chosen) is t.both(t.no(m), t.is_zero(b))
+    assert t.both(m, t.no(chosen)) is t.both(m, t.no(t.is_zero(a)))
+    assert t.both(other, chosen) is not t.both(other, t.is_zero(a))
+
+
+def test_a_remainder_that_a_case_knows_is_a_number():
+    t = Terms()
+    count = t.fresh("count", "int", 0, 2)
+    assert t.rem(t.integer_of(count), t.integer(3)).constant is None
+    t.residues = {count: (3, 2)}
+    assert t.rem(t.integer_of(count), t.integer(3)).constant == 2
 
 
 @pytest.mark.parametrize("fixture", ["matmul", "split_k_matmul"])
@@ -259,3 +293,18 @@ def test_functions_that_return_early(other, word):
     source = parse_module(head + entry + chosen + end + "}\n")
     kernel = parse_module(head + entry + called + end + function.replace("OTHER", other) + "}\n")
     assert prove(source, kernel).word == word
+
+
+@pytest.mark.parametrize("other, holds", [("", False), (", %c", True)])
+def test_what_nobody_has_set_is_something_else_at_each_index(other, holds):
+    """A masked element less the one beside it is 0 where both are said to be the same alone."""
+    head = '#loc = loc(unknown)\nmodule {\n  tt.func public @kernel(%p: !tt.ptr<i32> loc("p"(#loc)), %n: i32 loc("n"(#loc))) {\n'
+    head += "    %r = tt.make_range {end = 8 : i32, start = 0 : i32} : tensor<8xi32>\n    %c = arith.constant dense<0> : tensor<8xi32>\n"
+    head += "    %m = arith.constant dense<false> : tensor<8xi1>\n    %b = tt.splat %p : !tt.ptr<i32> -> tensor<8x!tt.ptr<i32>>\n"
+    head += "    %q = tt.addptr %b, %r : tensor<8x!tt.ptr<i32>>, tensor<8xi32>\n"
+    load = f"    %x = tt.load %q, %m{other} : tensor<8x!tt.ptr<i32>>\n    %w = tt.reshape %x : tensor<8xi32> -> tensor<4x2xi32>\n"
+    load += "    %y, %z = tt.split %w : tensor<4x2xi32> -> tensor<4xi32>\n    %d = arith.subi %y, %z : tensor<4xi32>\n"
+    end = "    %s = tt.make_range {end = 4 : i32, start = 0 : i32} : tensor<4xi32>\n    %e = tt.splat %p : !tt.ptr<i32> -> tensor<4x!tt.ptr<i32>>\n"
+    end += "    %f = tt.addptr %e, %s : tensor<4x!tt.ptr<i32>>, tensor<4xi32>\n    tt.store %f, %d : tensor<4x!tt.ptr<i32>>\n    tt.return\n  }\n}\n"
+    source = head + "    %d = arith.constant dense<0> : tensor<4xi32>\n" + end
+    assert prove(parse_module(source), parse_module(head + load + end)).holds == holds

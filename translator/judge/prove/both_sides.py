@@ -41,8 +41,8 @@ MOST_PARTS = 32  # of a tile that are looked at each by itself
 class Verdict:
     """word: one of the four. why: what is wrong or not known, "" of what is proved. first, second: the operations of both sides at which that
     shows. seconds: of processor time. values: of integer arguments at which what could not be
-    equated differs, the smallest first; of a proof without a limit alone. near_limit: of what is not proved, arguments whose
-    number of tiles may overflow, and the greatest number for which it does not."""
+    equated differs, the smallest first; of a proof without a limit alone. limits: of what is not proved, arguments whose number of
+    tiles may overflow and numbers of programs whose rows may, and the greatest numbers for which they do not."""
 
     word: str
     why: str = ""
@@ -51,7 +51,7 @@ class Verdict:
     seconds: float = 0.0
     assumed: tuple[str, ...] = field(default=())
     values: tuple[dict[str, int], ...] = field(default=(), hash=False)
-    near_limit: tuple[tuple[str, ...], int] | None = None
+    limits: tuple[tuple[str, int], ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -90,10 +90,9 @@ def _prove(source: Module, output: Module, contract: Contract, most: int | None)
     if verdict.word == NOT and headed and small:
         told, contract = (f"storage of {small} is within 2 GiB",), replace(contract, near=None)
         verdict = _attempted(source, output, contract, most)
-    if verdict.word == NOT and verdict.near_limit and not headed:
-        names, limit = verdict.near_limit
-        told = (*told, f"{', '.join(names)} <= {limit}")
-        contract = replace(contract, most=(*contract.most, *((name, limit) for name in names)))
+    if verdict.word == NOT and verdict.limits:
+        told = (*told, *(f"{name} <= {limit}" for name, limit in verdict.limits))
+        contract = replace(contract, most=(*contract.most, *verdict.limits))
         verdict = _attempted(source, output, contract, most)
     return replace(verdict, assumed=(*told, *verdict.assumed)) if verdict.holds else first
 
@@ -116,7 +115,7 @@ def _attempted(source: Module, output: Module, contract: Contract, most: int | N
         return Verdict(REFUTED if error.hazard else NOT, error.why, *ops)
     if found is not None:
         values = attempt.apart(found) if most is None else ()
-        return Verdict(NOT, found.why, found.first, found.second, values=values, near_limit=attempt.near_limit())
+        return Verdict(NOT, found.why, found.first, found.second, values=values, limits=attempt.limits())
     return Verdict(REORDERED if attempt.reordered else PROVED, assumed=tuple(attempt.assumed))
 
 
@@ -184,9 +183,10 @@ class _Attempt:
         self.assumed |= {f"no tile of {name} begins before it": None for name in self.machines[1].given.values()}
         return misplaced(t, *self.machines, self.assumed, facts)
 
-    def near_limit(self) -> tuple[tuple[str, ...], int] | None:
-        """Arguments of 32 bits whose number of tiles, `(K + 63) / 64`, is computed so that it may overflow, and the greatest number for which it
-        does not."""
+    def limits(self) -> tuple[tuple[str, int], ...]:
+        """Arguments of 32 bits whose number of tiles, `(K + 63) / 64`, is computed so that it may overflow, with the greatest numbers for which it
+        does not; and, where the kernel has rows in 32 bits that may, numbers of programs and sizes that these are computed from.
+        """
         t, more = self.terms, {}
         for x in t.all("div"):
             whole, size = t._atom(x.args[0]), x.args[1].constant
@@ -194,8 +194,16 @@ class _Attempt:
                 continue
             atom = t._atom(t.add(whole.args[0], t.integer(1 - size)))
             if atom is not None and atom.op == "argument":
-                more[atom.data[0]] = size - 1
-        return (tuple(sorted(more)), (1 << 31) - 1 - max(more.values())) if more else None
+                more[atom.data[0]] = (1 << 31) - size
+        for x in t.all("wrap"):
+            for monomial, n in x.args[0].poly.items() if x.data == 32 and 0 not in x.made_by else ():
+                atom = monomial[0] if len(monomial) == 1 and n > 1 else None
+                if atom is not None and atom.op == "program":
+                    name = f"grid[{atom.data}]"
+                    more[name] = min(more.get(name, 1 << 31), (1 << 30) // n)
+                for size in sizes(t.counted[atom]) if atom in t.counted else ():
+                    more.setdefault(size, 1 << 30)
+        return tuple(sorted(more.items()))
 
     def apart(self, found: Difference) -> tuple[dict[str, int], ...]:
         """Small values of arguments at which what could not be equated differs."""
@@ -262,6 +270,17 @@ class _Attempt:
         floats = {n: x.term for n, x in out.items() if x.element == "f32" and kinds[n][0] != "ptr"}
         t.positive = frozenset(floats[name] for name in self.contract.positive & floats.keys())
         return out
+
+
+def sizes(trips: Term) -> set[str]:
+    """Arguments that a number of iterations is computed from."""
+    found, todo = set(), [trips]
+    while todo:
+        x = todo.pop()
+        if x.op == "argument":
+            found.add(x.data[0])
+        todo += x.args if x.op in ("poly", "div", "max", "min", "wrap") else ()
+    return found
 
 
 def hints_of(module: Module) -> set[tuple[str, str, int]]:

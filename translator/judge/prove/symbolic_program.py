@@ -27,6 +27,7 @@ from gluonize.judge.prove.proof_values import (
     StoresTo,
     Tensor,
     argument,
+    indices,
     reached,
     symbol_of,
 )
@@ -319,12 +320,15 @@ class Machine:
 
     # --- services
 
-    def unset(self, element: str) -> Term:
-        """A value that nobody has set. The source's may be chosen as it suits: 0; that of the other side may be anything."""
+    def unset(self, element: str, shape: tuple[int, ...] | None) -> Term:
+        """What nobody has set, of a shape. The source's may be chosen as it suits: 0; that of the other side may be anything, at each index and in
+        each iteration something else."""
         t = self.terms
         if self.side == 0:
             return zero(t, element)
-        made = t.fresh("unset", element)
+        t.fresh_numbers += 1
+        at = (*indices(t, shape or ()), *(t.integer_of(f.loop) for f in self.frames if f.loop is not None))
+        made = t.node("unset", t.fresh_numbers, at, element)
         return t.integer_of(made) if is_integer(element) else made
 
     def applied(self, x: Tensor) -> Term:

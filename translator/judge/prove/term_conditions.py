@@ -126,6 +126,8 @@ class Conditions(Numbers):
         kept = {x for x in parts if x.op != "lt0"} | set(least.values())
         if narrow and (again := self._narrowed(kept)) is not None:
             return self._joined(op, again, nothing, ends)
+        if op == "and" and (again := self._known_of_others(kept)) is not None:
+            return self._joined(op, again, nothing, ends)
         if not kept:
             return nothing
         if len(kept) == 1:
@@ -152,6 +154,38 @@ class Conditions(Numbers):
                 return [*rest, self.no(self.negative(narrow)), *(self.less(narrow, q) for q in upper.values())]
         return None
 
+    def _known_of_others(self, parts: set[Term]) -> list[Term] | None:
+        """Conditions that all hold, without what the others say of one: `m and (not m or x)`, `m and (x if m else y) == 0`; None where they say
+        nothing."""
+        for x in parts:
+            if x.op == "or" and (left := [y for y in x.args if not self._denied(y, parts)]) != list(x.args):
+                return [*(parts - {x}), self.either(*left)]
+            core = x.args[0] if x.op == "not" else x
+            for monomial, n in core.args[0].poly.items() if core.op in ("eq0", "lt0") else ():
+                if len(monomial) != 1 or monomial[0].op != "sel":
+                    continue
+                on, first, second = monomial[0].args
+                way = first if parts >= set(conjuncts(on)) else second if self._denied(on, parts) else None
+                if way is not None:
+                    rest = self.poly({m: f for m, f in core.args[0].poly.items() if m != monomial})
+                    again = (self.is_zero if core.op == "eq0" else self.negative)(self.add(rest, way, n))
+                    return [*(parts - {x}), self.no(again) if x.op == "not" else again]
+        return None
+
+    @staticmethod
+    def _denied(x: Term, parts: set[Term]) -> bool:
+        """Whether one of some conditions is the contrary of another one."""
+        if x.op == "not":
+            return x.args[0] in parts
+        if x.op != "lt0":
+            return any(y.op == "not" and y.args[0] is x for y in parts)
+        p = x.args[0].poly  # p < 0 and -1 - p < 0
+        for q in (y.args[0].poly for y in parts if y.op == "lt0"):
+            if p.get((), 0) + q.get((), 0) == -1 and all(q.get(m) == -n for m, n in p.items() if m):
+                if len(p.keys() - {()}) == len(q.keys() - {()}):
+                    return True
+        return False
+
     def implied(self, conditions: Iterable[Term], wanted: Term) -> bool:
         """Whether one of the conditions that hold says that `wanted` does."""
         if wanted is self.true:
@@ -162,8 +196,16 @@ class Conditions(Numbers):
         for x in conditions:
             if x is wanted:
                 return True
-            if x.op == wanted.op == "lt0" and self.add(wanted.args[0], x.args[0], -1).high <= 0:
-                return True
+            if x.op == wanted.op == "lt0":
+                given = x.args[0].poly
+                # p < 0 says that n p + r < 0 where r < n
+                times = next(
+                    (f // n for m, n in given.items() if m and (f := wanted.args[0].poly.get(m, 0)) % n == 0), 1
+                )
+                if self.add(wanted.args[0], x.args[0], -1).high <= 0:
+                    return True
+                if times > 1 and self.add(wanted.args[0], x.args[0], -times).high < times:
+                    return True
             if x.op == "eq0" and wanted.op == "lt0" and self.add(wanted.args[0], x.args[0], -1).high < 0:
                 return True
         return False

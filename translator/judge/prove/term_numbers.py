@@ -27,6 +27,7 @@ class Numbers:
             {}
         )  # the number that one of so many bits is, where it does not overflow
         self.bounds: list[tuple[dict[Monomial, int], int]] = []
+        self.counted: dict[Term, Term] = {}  # of the symbol of an iteration: how many there are
         self.positive: frozenset[Term] = frozenset()
         self.programs = [(1 << 31) - 1] * 3  # how many there are at most
 
@@ -362,10 +363,10 @@ class Numbers:
             if all(n % c == 0 for n in a.poly.values()):
                 return self.integer(0)
             if c > 0 and a.low >= 0:
+                if (known := self._residue(a, c) if self.residues else None) is not None:
+                    return self.integer(known)
                 if a.high < c:
                     return a
-                if (known := self._residue(a, c)) is not None:
-                    return self.integer(known)
                 part = self.poly({m: n for m, n in a.poly.items() if n % c})
                 if len(part.poly) < len(a.poly) and part.low >= 0:
                     return self.rem(part, b)

@@ -76,6 +76,17 @@ def of_count(m: Machine, k: Term, trips: Term) -> list[tuple[dict, int]]:
                 constant = more.poly.get((), 0)
                 known = {x: f for x, f in more.poly.items() if x}
                 out.append((known, by.constant * rest.constant - constant))
+    # Of max(0, a / c) iterations c * k is at most a, or k is 0.
+    most = t._atom(trips)
+    inner = (
+        next((x for x in most.args if x.constant is None), trips) if most is not None and most.op == "max" else trips
+    )
+    only = t._atom(inner)
+    if inner is not trips and t.integer(0) in most.args and only is not None and only.op == "div":
+        whole, by = only.args
+        if whole.low < 0 and by.constant is not None and by.constant > 0:
+            more = t.add(t.scaled(k, by.constant), whole, -1).poly
+            out.append(({x: f for x, f in more.items() if x}, -whole.low - more.get((), 0)))
     return out
 
 
@@ -96,6 +107,7 @@ def _attempt(m: Machine, op: Op, env: dict[str, Any], known: Knowledge) -> list[
     if trips.constant is not None and trips.constant <= MOST_UNROLLED and not staged:
         return _unrolled(m, op, env, trips.constant, low, step)
     count = t.fresh("count", "int", 0, max(min(trips.high, MOST_TRIPS) - 1, 0), op.line)
+    t.counted[count] = trips
     k = t.integer_of(count)
     number = t.add(low, t.multiply(k, step))
     index = t.reduced(number, width)

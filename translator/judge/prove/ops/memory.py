@@ -53,7 +53,7 @@ def fetched(
     if mask is t.true:
         return value
     if other is None:
-        other = zero(t, element) if dropped_is_zero else m.unset(element)
+        other = zero(t, element) if dropped_is_zero else m.unset(element, op.operand_types[0].shape)
     if value is None:
         return other
     return t.select(mask, value, other)
@@ -176,7 +176,7 @@ def atomic(
     if not op.results:
         return []
     if not used:
-        return [like(m.unset(op.type.element), op.type)]
+        return [like(m.unset(op.type.element, op.type.shape), op.type)]
     result = t.node("old", (how, shape), (t.address(pointer, size), mask, made, version, *indices(t, shape)), element)
     return [like(t.integer_of(result) if is_integer(element) else result, op.type)]
 

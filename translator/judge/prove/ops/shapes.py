@@ -41,7 +41,7 @@ def _table(m: Machine, op: Op, kind: Type) -> Term:
 
 @row("ub.poison", "llvm.mlir.undef", "llvm.mlir.poison")
 def poison(m: Machine, op: Op, given: list) -> list:
-    return [like(m.unset(op.type.element), op.type)]
+    return [like(m.unset(op.type.element, op.type.shape), op.type)]
 
 
 @row("tt.get_program_id")

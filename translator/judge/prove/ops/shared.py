@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gluonize.judge.prove.ops.memory import buffer_parts, buffer_pointer, fetched, stored, tile
 from gluonize.judge.prove.op_table import row
+from gluonize.judge.prove.ops.memory import buffer_parts, buffer_pointer, fetched, stored, tile
 from gluonize.judge.prove.proof_values import (
     Allocation,
     Descriptor,
@@ -166,7 +166,7 @@ def _to_local(m: Machine, op: Op, d: Descriptor, view: View) -> None:
     if d.enabled is not m.terms.true:
         if d.enabled is m.terms.false:
             m.shared.queues["tensor"].open.append(Copy(op))
-            m.shared.write(view, m.unset(d.element), op)
+            m.shared.write(view, m.unset(d.element, view.shape), op)
             return
     pointer, inside = tile(m, d, (m.terms.integer(0),) * len(d.sizes))
     if d.padding != 1:
@@ -180,7 +180,7 @@ def _to_local(m: Machine, op: Op, d: Descriptor, view: View) -> None:
     value = fetched(m, op, pointer, inside, None, d.element, "copy", True)
     m.conditions.pop()
     if d.enabled is not m.terms.true:  # else the place stays as it was, which nothing here may depend on
-        value = m.terms.select(d.enabled, value, m.unset(d.element))
+        value = m.terms.select(d.enabled, value, m.unset(d.element, d.block))
     m.shared.issue("tensor", view, again_shaped(m.terms, value, d.block, view.shape), op)
 
 
