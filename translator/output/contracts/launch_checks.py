@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gluonize.facts.integers.host_bounds import Condition, spelled
-from gluonize.gluon.function import LINE_LENGTH
+from gluonize.gluon.function import INDENT, LINE_LENGTH
 from gluonize.gluon.imports import Import
 from gluonize.numbered import numbered
 from gluonize.output.contracts.fewest import fewest
@@ -273,12 +273,13 @@ class Asked:
         """A bound of a number."""
         value, most, low = condition.bound.text(self.whole), spelled(condition.most), self.contract.from_zero(condition)
         holds = f"{low}{value} <= {most}"
-        values = ", ".join(self.parts(value))
-        return Required(
-            holds,
-            f"not {holds}" if low else f"{value} > {most}",
-            (f"{holds} is false for {values}", f"out of range: {values}"),
-        )
+        parts = self.parts(value)
+        said = [f"{holds} is false for {', '.join(parts)}", f"out of range: {', '.join(parts)}"]
+        # What a launch has beside numbers of its own is to be seen in it.
+        known = {f"{{{name}=}}" for name in self.constants}
+        fewer = dict.fromkeys(re.sub(rf"^{{{_GRID}\[\d+\]", f"{{{_GRID}", part) for part in parts if part not in known)
+        said += [f"out of range: {', '.join(fewer)}"]
+        return Required(holds, f"not {holds}" if low else f"{value} > {most}", tuple(said))
 
     def unlike(self, row: Mapping[str, Any]) -> str:
         """That a launch is not one of a row; what it does not show may be anything."""
@@ -349,9 +350,10 @@ def _statements(one: Required, kernel: str, tensor: str) -> list[str]:
     depth = 3 if looped else 2
     quote = ('f"' if "{" in said else '"' for said in one.said)
     raised = [f"{'    ' * depth}raise ValueError({mark}{kernel}: {said}\")" for mark, said in zip(quote, one.said)]
+    wrapped = LINE_LENGTH + len("raise ValueError()") - len(INDENT)  # in lines of its own
     lines = [f"    for {tensor} in ({', '.join(one.tensors)}):"] if looped else []
     lines += [f"{'    ' * (depth - 1)}if {one.broken}:"]
-    return [*lines, next((line for line in raised if len(line) <= LINE_LENGTH), raised[-1])]
+    return [*lines, next((x for most in (LINE_LENGTH, wrapped) for x in raised if len(x) <= most), raised[-1])]
 
 
 def _read(lines: Sequence[str]) -> set[str]:
@@ -396,7 +398,11 @@ class Checks:
         options = asked.word(_OPTIONS)
         more = f"**{options if options in _read(body) else numbered('__', asked.arguments.__contains__)}"
         parameters = [*self.parameters(asked), *([self.grid] if asked.asks_grid else []), more]
-        return "\n".join([f"def {self.name_of(kernel)}({', '.join(parameters)}):", *body])
+        head = f"def {self.name_of(kernel)}({', '.join(parameters)}):"
+        if len(head) > LINE_LENGTH and len(", ".join(parameters)) > LINE_LENGTH - len(INDENT):
+            every = textwrap.wrap(", ".join(parameters), LINE_LENGTH - len(INDENT), break_on_hyphens=False)
+            head = "\n".join([f"def {self.name_of(kernel)}(", *(INDENT + line for line in every), "):  # fmt: skip"])
+        return "\n".join([head, *body])
 
     def parameters(self, asked: Asked) -> list[str]:
         """Those of a check: of a kernel what its conditions read, where they are given by name, else all that come before them too."""
@@ -421,7 +427,7 @@ class Checks:
 
     def by_name(self, asked: Asked) -> bool:
         """Whether a check is given arguments by their names: it asks for the grid, or there are too many of them for a line."""
-        return not asked.by_run and (asked.asks_grid or len(", ".join(asked.arguments)) > LINE_LENGTH)
+        return not asked.by_run and (asked.asks_grid or len(", ".join(asked.arguments)) > 2 * LINE_LENGTH)
 
     def installed(self, kernel: str, jit: str, asked: Asked) -> str:
         """The statements that have launches of `jit` checked, and given the options of the file."""

@@ -12,11 +12,10 @@ import functools
 import json
 import textwrap
 from collections.abc import Callable, Container, Iterable, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import ModuleType
 
 import libcst as cst
-
 from gluonize.decide.layouts.size_range import Bound, SizeRange, in_words
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.loops.loop_range import loop_bounds, trips_of
@@ -393,14 +392,19 @@ def one_of(kernel: str, keys: Sequence[Key], rows: Sequence[tuple]) -> list[str]
 
 def stated(tests: Iterable[str]) -> list[str]:
     """Statements that conditions hold, of which each takes as many as one line has room for: Triton's message shows that line."""
-    lines: list[str] = []
+    lines: list[list[str]] = []
     for test in tests:
-        longer = f"{lines[-1][:-1]} and {test})" if lines else ""
-        if lines and len(longer) <= _ASSERTED:
-            lines[-1] = longer
+        if lines and len(_stated([*lines[-1], test])) <= _ASSERTED:
+            lines[-1].append(test)
         else:
-            lines.append(f"gl.static_assert({test})")
-    return lines
+            lines.append([test])
+    return [_stated(line) for line in lines]
+
+
+def _stated(tests: Sequence[str]) -> str:
+    loose = len(tests) > 1
+    every = (f"({test})" if loose and " or " in test else test for test in tests)
+    return f"gl.static_assert({' and '.join(every)})"
 
 
 def bits_refused(needed: Iterable[Needs], configurations: Sequence[Configuration]) -> list[str]:
@@ -417,7 +421,7 @@ def bits_refused(needed: Iterable[Needs], configurations: Sequence[Configuration
     ]
     always = [all(key in c for c in configurations) for key in open_]
     tests = [(f"{key.expression} != gl.int1", spelled_apart(key.name), given) for key, given in zip(open_, always)]
-    return stated(test if given else f"({name} is None or {test})" for test, name, given in tests)
+    return stated(test if given else f"{name} is None or {test}" for test, name, given in tests)
 
 
 def pointers_alike(
