@@ -13,15 +13,6 @@ from triton.language import standard
 GOLDENS = sorted(fixture_set.ROOT.glob("*/golden/**/*.py"))
 MOST_IN_THE_MEDIAN = 3
 OF_AUTHORS = ("lines", "duplicates")  # rules of which what authors wrote is free
-# What some golden does not keep yet: when all do, the mark goes.
-BROKEN: dict[str, str] = {}
-
-
-def rules() -> list:
-    return [
-        pytest.param(rule, marks=pytest.mark.xfail(strict=True, reason=BROKEN[rule])) if rule in BROKEN else rule
-        for rule in RULES
-    ]
 
 
 def written(golden: Path) -> str:
@@ -30,7 +21,7 @@ def written(golden: Path) -> str:
     return "\n".join(path.read_text() for path in (*sources, Path(standard.__file__)))
 
 
-@pytest.mark.parametrize("rule", rules())
+@pytest.mark.parametrize("rule", RULES)
 def test_goldens_keep(rule):
     found = [
         f"{path.relative_to(fixture_set.ROOT)}: {what}"
@@ -50,7 +41,7 @@ PLANTED = {
     "lines": "x = " + " + ".join(["1"] * 40),
     "conditions": "# k: 4 warps\n" + "".join(f"#   assumes n{i} >= 0\n" for i in range(9)),
     "implied": "# k: 4 warps\n#   assumes K <= 2**31 - 192\n#   assumes K + 63 <= 2**31 - 1\n",
-    "check": "def _check_k(x, *_):\n" + "    pass\n" * 23 + "\nk.run = functools.partial(k.run, fused=True)\nif True:\n    k.add_pre_run_hook(_check_k)\n",
+    "check": "def _check_k(x, *_):\n" + "    pass\n" * 25,
     "names": "import triton\n\n\n@triton.jit\ndef step(x):\n    return x\n",
     "layouts": "def k(x):\n    a: gl.constexpr = gl.BlockedLayout([1], [64], [4], [0])\n    return x\n",
     "duplicates": "def k(x):\n    a: gl.constexpr = gl.DotOperandLayout(0, mma, 8)\n    b: gl.constexpr = gl.DotOperandLayout(0, mma, 8)\n"

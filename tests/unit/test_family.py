@@ -198,7 +198,7 @@ def test_a_branch_that_one_launch_takes_is_in_the_one_kernel(tmp_path):
 
 def test_a_branch_that_no_launch_takes_is_refused_by_name(tmp_path):
     text = translate(tmp_path, BRANCH, branch(False)).text
-    assert "k: `DOUBLE` was in no translated launch" in refusal(tmp_path, text, branch(True))
+    assert "`DOUBLE` was in no translated launch" in refusal(tmp_path, text, branch(True))
 
 
 def test_an_arm_of_shapes_that_no_launch_takes_is_kept(tmp_path):
@@ -319,7 +319,7 @@ def test_a_stride_that_is_1_in_some_launches_is_any_stride(tmp_path):
 
 # Merging, on text alone ------------------------------------------------------------------------------------------------
 
-REFUSED = 'gl.static_assert(False, "k: `C` was in no translated launch")'
+REFUSED = 'gl.static_assert(False, "`C` was in no translated launch")'
 
 
 def function(body: str, layout: str = "") -> str:

@@ -72,13 +72,13 @@ _SHAPE_CALLS = frozenset(
 _OF_TENSORS = frozenset("reshape view broadcast_to expand_dims".split())  # the first argument as functions
 
 
-def untranslated(fn: JITFunction, condition: str) -> str:
+def untranslated(condition: str) -> str:
     """The statement that stands for code which no launch reached, under a compile-time condition.
 
     It names no line: a comment above would change the text of what does the same.
     """
     what = " ".join(condition.split()) or "this code"
-    return f"gl.static_assert(False, {quoted(f'{fn.__name__}: `{what}` {_UNTRANSLATED}')})"
+    return f"gl.static_assert(False, {quoted(f'`{what}` {_UNTRANSLATED}')})"
 
 
 def idle_loop(facts: FunctionFacts, loop: ast.For, emit: Callable[[ast.expr], Written]) -> list[Code]:
@@ -115,7 +115,7 @@ def missing_side(facts: FunctionFacts, owned: Container[ast.AST], s: ast.If) -> 
     decided = isinstance(fact, ConstFact) and fact.value and not s.orelse
     if not decided or not any(n in owned for inner in s.body for n in ast.walk(inner)):
         return []
-    refusal, indent = untranslated(facts.frame.fn, negated(facts.source.of(s.test))), facts.source.indent(s)
+    refusal, indent = untranslated(negated(facts.source.of(s.test))), facts.source.indent(s)
     return [(end, end, f"\n{indent}else:\n{indent}    {refusal}")]
 
 
