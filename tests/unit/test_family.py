@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from gluonize.diagnostics import TranslationError
-from gluonize.gluon.function import parsed
+from gluonize.gluon.trees.function import parsed
 from gluonize.judge.verdict import validate_launch
 from gluonize.output.merging.one_text import Variant, one_text
 from gluonize.write.contracts import contracts

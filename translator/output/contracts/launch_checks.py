@@ -25,14 +25,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gluonize.facts.integers.host_bounds import Condition, spelled
-from gluonize.gluon.function import INDENT, LINE_LENGTH
 from gluonize.gluon.imports import Import
+from gluonize.gluon.trees.function import INDENT, LINE_LENGTH
 from gluonize.numbered import numbered
 from gluonize.output.contracts.fewest import fewest
 from gluonize.output.contracts.seen_rows import AS_LAUNCHED, shown
 from gluonize.read.files.generated_names import check_name
-from gluonize.read.files.parsed import parsed_text
 from gluonize.read.spec.launch import LaunchSpec
+from gluonize.read.text.parsed import parsed_text
 from gluonize.triton_api.jit_functions import JITFunction
 from gluonize.write.contracts.configuration import Configuration, words_of
 from gluonize.write.contracts.contracts import quoted

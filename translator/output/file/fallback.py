@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from gluonize.gluon.function import formatted
 from gluonize.gluon.imports import Import
+from gluonize.gluon.trees.function import formatted
 from gluonize.output.contracts.launch_checks import asked_of
 from gluonize.output.contracts.seen_rows import MATCHES, SEEN, shown, spelled
 from gluonize.output.merging.kernel_family import Family

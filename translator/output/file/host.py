@@ -15,10 +15,19 @@ from typing import Any
 
 import libcst as cst
 from gluonize.diagnostics import Diagnostic, TranslationError
-from gluonize.gluon.function import JIT, Block, GluonFunction, Statement, definitions, expression, formatted, shifted
 from gluonize.gluon.imports import TRITON_LANGUAGE, Import, in_order
-from gluonize.gluon.origins import Printed
-from gluonize.gluon.walk import dotted, functions, lines, loads, names, walk
+from gluonize.gluon.trees.function import (
+    JIT,
+    Block,
+    GluonFunction,
+    Statement,
+    definitions,
+    expression,
+    formatted,
+    shifted,
+)
+from gluonize.gluon.trees.origins import Printed
+from gluonize.gluon.trees.walk import dotted, functions, lines, loads, names, walk
 from gluonize.output.contracts.launch_checks import Asked
 from gluonize.output.file import fallback
 from gluonize.output.file.author import AuthorFile, FileEdits
