@@ -117,7 +117,7 @@ def test_a_launch_without_it_is_refused_by_name(tmp_path: Path):
     check = check_of(text, "product")
     numbers = dict(M=64, N=64, K=64, BM=64, BN=64, BK=64)
     check(sa=32, sb=16, sc=1, **numbers)
-    with pytest.raises(ValueError, match="product: .*sb % 16 == 0 is false for .*sb=24"):
+    with pytest.raises(ValueError, match="product: .*sb=24.*"):
         check(sa=32, sb=24, sc=1, **numbers)
 
 

@@ -9,9 +9,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from gluonize.facts.integers.host_bounds import Bound, Condition, argument, most_of_two, plus, programs, times
+from gluonize.gluon.trees.function import formatted
 from gluonize.judge.verdict import validate_launch
 from gluonize.judge.verdict.launch_check import launch_check
-from gluonize.output.contracts.launch_checks import SWITCH, AskedOfSome, RunTimeContract
+from gluonize.output.contracts.launch_checks import SWITCH, Asked, AskedOfSome, Checks, RunTimeContract
 from gluonize.output.contracts.seen_rows import torch_name
 from gluonize.output.file.fallback import LAUNCHER, LAUNCHER_IMPORTS
 from gluonize.read.spec.launch import LaunchSpec
@@ -563,3 +564,53 @@ def test_a_kernel_without_a_check_has_it_too(tmp_path, monkeypatch, fallback):
     path.write_text(translate(tmp_path, source, launch("nothing", {"x_ptr": "*fp32"}, {"B": 64}), **options).text)
     _imported(path).nothing[(1,)](Tensor(), B=64)
     assert given == [True] and "conditions" not in path.read_text()
+
+
+# The text -----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_check_of_a_kernel_with_many_arguments_is_given_them_by_name():
+    """Where they would take more than two lines."""
+    many = tuple(f"an_argument_of_the_kernel_{i}" for i in range(12))
+    contract = RunTimeContract(("x_ptr",), ("n",), multiples=many[:1])
+    checked = check_for(contract, ("x_ptr", *many, "n", "BLOCK"), ("BLOCK",))
+    checked(Tensor(), *[16] * 12, 5, BLOCK=64)
+    checked(n=5, x_ptr=Tensor(), **dict.fromkeys(many, 16))
+    with pytest.raises(ValueError, match="kernel: n=-1 is negative"):
+        checked(Tensor(), *[16] * 12, -1)
+    with pytest.raises(ValueError, match="kernel: an_argument_of_the_kernel_0=8 is not a multiple of 16"):
+        checked(Tensor(), 8, *[16] * 11, 5)
+
+
+def test_a_signature_that_takes_two_lines_fills_them():
+    many = tuple(f"an_argument_{i}" for i in range(10))
+    asked = Asked(RunTimeContract((), many), (*many, "BLOCK"))
+    text = Checks((asked,)).check("kernel", asked)
+    head = text[: text.index("    if ")]
+    assert head.endswith("):  # fmt: skip\n") and head.count("\n") <= 4, text
+    assert formatted(text) == text + "\n"
+
+
+@pytest.mark.parametrize("first", ["", "from __future__ import annotations\n", "import os\n", '"""Said."""\n'])
+def test_modules_of_python_stand_above_those_of_triton(tmp_path, first):
+    text = translate(tmp_path, first + COPY, copy("fp32")).text
+    lines = [line for line in text.splitlines() if line.startswith(("import ", "from "))]
+    found = lines.index("import functools")
+    assert lines[found + 1 :][:1] == ["import os"] and text.count("import os\n") == 1, text
+    assert all("__future__" in line for line in lines[:found]), text
+    _imported_text(tmp_path, text)
+
+
+def test_a_check_stays_where_assertions_are_left_out(tmp_path):
+    text = translate(tmp_path, COPY, copy("fp32")).text
+    own = "\n".join(ast.unparse(n) for n in ast.parse(text).body if getattr(n, "name", "").startswith("_check"))
+    space: dict = {}
+    exec(compile(own, "checks.py", "exec", optimize=2), space)
+    with pytest.raises(ValueError, match="2 GiB or more"):
+        space["_check_k"](Tensor(2**31), Tensor())
+
+
+def _imported_text(tmp_path, text):
+    path = tmp_path / "written.py"
+    path.write_text(text)
+    return _imported(path)
