@@ -20,6 +20,7 @@ from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.products import products
 from gluonize.facts.products.scaled import is_scaled_product, scaled_product
+from gluonize.facts.reading import reached_functions
 from gluonize.loops.passes.slices import accumulator_of, multiplies
 from gluonize.loops.plan.plan import PipelinedLoad, PipelinePlan
 from gluonize.loops.plan.schedule import Copied, Refilled, Stored
@@ -160,17 +161,9 @@ def _crowded(facts: FunctionFacts) -> bool:
     if not tiles or len(tiles) < len(kernel.staging):
         return False
     room = target.vgpr_file // 2
-    live = [_live(own, loop) for own in _functions(facts) for loop in own.for_loops if own.taken(loop)]
+    # Registers are those of all that stands in the kernel.
+    live = [_live(own, loop) for own in reached_functions(facts) for loop in own.for_loops if own.taken(loop)]
     return any(most > room - room // CROWDED for most in live)
-
-
-def _functions(facts: FunctionFacts) -> Iterator[FunctionFacts]:
-    """The function, and the helpers that it calls: registers are those of all that stands in the kernel."""
-    yield facts
-    for call in [n for n in facts.nodes if isinstance(n, ast.Call)]:
-        inner, _ = facts.callee(call)
-        if inner is not None:
-            yield from _functions(inner)
 
 
 def _live(facts: FunctionFacts, loop: ast.For) -> int:
