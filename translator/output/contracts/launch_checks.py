@@ -168,6 +168,13 @@ class Required:
     said: tuple[str, ...]
     tensors: tuple[str, ...] = ()
 
+    @property
+    def has_room(self) -> bool:
+        """Whether it is no longer than a line, nor the values that it names."""
+        return len(self.broken) <= LINE_LENGTH - len("    if :") and (
+            bool(self.tensors) or len(self.said[1]) <= _VALUES
+        )
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -312,7 +319,7 @@ class Asked:
         def each(names: Sequence[str], made: Callable[[Sequence[str]], Required]) -> Iterator[Required]:
             """As many names in one as a line has room for."""
             while names:
-                count = next((n for n in range(len(names), 1, -1) if len(made(names[:n]).broken) <= _ROOM), 1)
+                count = next((n for n in range(len(names), 1, -1) if made(names[:n]).has_room), 1)
                 yield made(names[:count])
                 names = names[count:]
 
@@ -341,7 +348,7 @@ class Asked:
                 yield Required(holds, f"not ({holds})", tuple(text.removesuffix(": ") for text in said))
 
 
-_ROOM = LINE_LENGTH - len("    if :")
+_VALUES = 80  # columns of a message beside the name of a kernel
 
 
 def _statements(one: Required, kernel: str, tensor: str) -> list[str]:
