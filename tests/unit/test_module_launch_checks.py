@@ -582,6 +582,19 @@ def test_a_check_of_a_kernel_with_many_arguments_is_given_them_by_name():
         checked(Tensor(), 8, *[16] * 11, 5)
 
 
+@pytest.mark.parametrize("name", ["kernel", "a_kernel_with_a_long_name_of_its_own"])
+def test_messages_about_several_numbers_have_their_values(name):
+    many = tuple(f"stride_{i}" for i in range(9))
+    asked = Asked(RunTimeContract((), many, multiples=many), many)
+    text = Checks((asked,)).check(name, asked)
+    space: dict = {}
+    exec(text, space)
+    for wrong in (-16, 8):
+        with pytest.raises(ValueError, match=rf"^{name}: .*{wrong}"):
+            space[f"_check_{name}"](*[16] * 8, wrong)
+    assert all(len(line) <= 120 for line in formatted(text).splitlines())
+
+
 def test_a_signature_that_takes_two_lines_fills_them():
     many = tuple(f"an_argument_{i}" for i in range(10))
     asked = Asked(RunTimeContract((), many), (*many, "BLOCK"))

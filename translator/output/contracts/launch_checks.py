@@ -357,10 +357,11 @@ def _statements(one: Required, kernel: str, tensor: str) -> list[str]:
     depth = 3 if looped else 2
     quote = ('f"' if "{" in said else '"' for said in one.said)
     raised = [f"{'    ' * depth}raise ValueError({mark}{kernel}: {said}\")" for mark, said in zip(quote, one.said)]
+    valued = [line for line, said in zip(raised, one.said) if "{" in said]
     wrapped = LINE_LENGTH + len("raise ValueError()") - len(INDENT)  # in lines of its own
     lines = [f"    for {tensor} in ({', '.join(one.tensors)}):"] if looped else []
     lines += [f"{'    ' * (depth - 1)}if {one.broken}:"]
-    return [*lines, next((x for most in (LINE_LENGTH, wrapped) for x in raised if len(x) <= most), raised[-1])]
+    return [*lines, next((x for most in (LINE_LENGTH, wrapped) for x in valued if len(x) <= most), raised[-1])]
 
 
 def _read(lines: Sequence[str]) -> set[str]:
