@@ -171,6 +171,8 @@ def outcome(case: dict[str, Any]) -> str:
     if case["status"] == 2:
         if "source-no-kernels" in codes or "[source-no-kernels]" in case["text"]:
             return "no kernel"
+        if set(became.values()) == {"passed-over"}:
+            return "stays Triton"
         return "in part" if {"validated", "in part", "not validated"} & set(became.values()) else "refused"
     if case["status"] == 1:
         return "check failed" if {"failed", "refused"} & set(became.values()) else "launch not served"

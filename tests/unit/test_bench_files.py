@@ -40,6 +40,7 @@ SITE = {"kernel": "k", "file": "m.py", "line": 3, "status": "not-served"}
         (0, [result("translated", **validated(False, "proved"))], "", "validated"),
         (0, [result("translated", **validated(False))], "", "translated"),
         (0, [result("translated", **validated(True)), result("passed-over")], "", "stays Triton"),
+        (2, [result("passed-over")], "", "stays Triton"),
         (1, [result("translated", host_launches=[SITE], **validated(True))], "", "launch not served"),
         (1, [result("failed")], "", "check failed"),
         (1, [result("mismatch")], "", "wrong"),

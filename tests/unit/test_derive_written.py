@@ -724,3 +724,22 @@ def run(x, levels: int, block: int):
     assert [spec.constexprs["LEVELS"] for spec in found.launches] == [4]
     told = text + "\nif __name__ == '__main__':\n    run(torch.ones(64, dtype=torch.int32), 7, 64)\n"
     assert {spec.constexprs["LEVELS"] for spec in derived(written(tmp_path, told)).launches} == {7}
+
+
+def test_a_number_of_bits_that_nobody_knows_is_a_small_one(tmp_path):
+    path = written(
+        tmp_path,
+        """
+@triton.jit
+def k(x, y, n, BITS: tl.constexpr, LEVELS: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n) % LEVELS >> BITS, mask=i < n)
+
+
+def run(x, bits: int):
+    y = torch.empty_like(x)
+    k[(4,)](x, y, x.numel(), bits, 1 << bits, BLOCK=256)
+""",
+    )
+    (launch,) = derived(path).launches
+    assert launch.constexprs["LEVELS"] == 1 << launch.constexprs["BITS"] < 2**31

@@ -106,6 +106,22 @@ def test_a_layout_that_only_one_branch_has_is_the_same_for_all():
     assert "own" not in kernel.text and "b = read(x, False)" in kernel.text
 
 
+def test_branches_of_which_each_helper_has_one_keep_their_layouts():
+    def one(name: str, layout: str, first: str, second: str) -> Helper:
+        text = f"def {name}(x, UP: gl.constexpr):\n    own: gl.constexpr = {layout}\n\n"
+        return helper(name, text + f"    if UP:\n        {first}\n    else:\n        {second}\n")
+
+    never = 'gl.static_assert(False, "h: `UP` was in no translated launch")'
+    kernel = parsed("def k(x):\n    a = h(x, True)\n    b = h_2(x, False)\n")
+    both = [one("h", ONE, "return f(x, own)", never), one("h_2", TWO, never, "return g(x, own)")]
+    (found,), (kernel,), _ = with_layout_arguments(both, [kernel])
+    assert found.function.text == (
+        f"def h(x, UP: gl.constexpr):\n    own: gl.constexpr = {ONE}\n    own_2: gl.constexpr = {TWO}\n\n"
+        "    if UP:\n        return f(x, own)\n    else:\n        return g(x, own_2)\n"
+    )
+    assert kernel.text == "def k(x):\n    a = h(x, True)\n    b = h(x, False)\n"
+
+
 def test_helpers_that_differ_in_more_than_branches_keep_their_refusals():
     kernel = parsed("def k(x):\n    a = read(x, True)\n    b = read_2(x, False)\n")
     pair = [flipped("read", ONE, "g(own)", REFUSED), flipped("read_2", TWO, REFUSED, "h(own)", "own, x")]

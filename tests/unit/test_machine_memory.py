@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
 from gluonize.judge.inputs.chosen_programs import choose_programs, together
 from gluonize.judge.inputs.inputs import Inputs
-from gluonize.judge.machine.dtypes import FLOAT8, decode, encode, rounded, toward_zero
+from gluonize.judge.machine.dtypes import FLOAT8, decode, encode, rounded, stored, toward_zero
 from gluonize.judge.machine.hazards import Hazard
-from gluonize.judge.machine.memory.guarded import Memory
+from gluonize.judge.machine.memory.guarded import Buffer, Memory
 from gluonize.judge.machine.memory.lds import Copy, SharedMemory
 from gluonize.judge.verdict.compare import compare_buffer
 from gluonize.trace.model.locations import UNKNOWN, Locations, strip_locations
@@ -254,3 +253,16 @@ def test_locations():
     )
     assert table.resolve("#loc").line == 0
     assert strip_locations('%a = f(%b loc("q"(#loc1))) : i32 loc(#loc3)') == ("%a = f(%b) : i32", "#loc3")
+
+
+@pytest.mark.parametrize("element", ["i8", "f16", "f32", "i64"])
+@pytest.mark.parametrize("granule", [1, 2, 4, 8])
+def test_a_record_of_items_holds_where_it_does_for_one_of_their_bytes(element, granule):
+    buffer = Buffer("x", element, np.zeros(8 * 37 + 3, np.uint8), 0)
+    buffer.track(granule)
+    buffer.changed[np.random.default_rng(granule).integers(0, len(buffer.changed), 9)] = True
+    size = stored(element).itemsize
+    marked = buffer.touched(buffer.changed)
+    expected = [marked[i : i + size].any() for i in range(0, len(marked) // size * size, size)]
+    assert buffer.per_element(buffer.changed).tolist() == expected
+    assert buffer.per_element(None).tolist() == [False] * len(expected)

@@ -4,17 +4,16 @@ import textwrap
 
 import pytest
 import triton.language as tl
-from triton._C.libtriton import ir
-from triton.backends.compiler import GPUTarget
-from triton.compiler.compiler import ASTSource, make_backend
-from triton.experimental.gluon._runtime import GluonJITFunction
-from triton.runtime.jit import JITFunction
-
 from gluonize.diagnostics import TranslationError
 from gluonize.read.evaluate.dtype_limits import limits
 from gluonize.read.kernels.load import check_defaults, explain_trace_error, load_for_launch, load_kernel
 from gluonize.read.spec.compile_arguments import compile_arguments
 from gluonize.read.spec.launch import LaunchSpec
+from triton._C.libtriton import ir
+from triton.backends.compiler import GPUTarget
+from triton.compiler.compiler import ASTSource, make_backend
+from triton.experimental.gluon._runtime import GluonJITFunction
+from triton.runtime.jit import JITFunction
 
 BOOBY_TRAP = "raise SystemExit('host code was executed')\n"
 HEAD = "import triton\nimport triton.language as tl\n"
@@ -320,6 +319,48 @@ def test_defaults_and_annotations(project):
     assert [name for name, param in params.items() if param.is_constexpr] == ["A", "B", "C"]
     assert params["B"].default == 8 and params["C"].default is None and not params["A"].has_default
     assert params["n"].annotation_type == "i64"
+
+
+def test_a_module_is_not_run_for_defaults_of_host_code(project):
+    """What nobody asks for costs nothing, however large the code base that it comes from."""
+    heavy = "import enum\nclass Kind(enum.Enum):\n    A = 1\n"
+    host = "from heavy import Kind\ndef run(x, kind=Kind.A):\n    pass\n@triton.jit\ndef k(p):\n    tl.store(p, 1.5)\n"
+    loaded = load(project({"heavy.py": heavy, "m.py": HEAD + host}))
+    assert "1.5" in trace(loaded) and loaded.program.import_module("heavy")._run is None
+
+
+def test_a_default_of_an_attribute_that_changes_is_what_it_was(project):
+    host = "class C:\n    V = 2.5\ndef f(v=C.V):\n    return v\nC.V = 3.5\nW = tl.constexpr(f())\n"
+    folder = project(HEAD + host + "@triton.jit\ndef k(p):\n    tl.store(p, W)\n")
+    assert "2.5" in stored(folder)
+
+
+@pytest.mark.parametrize(
+    "raises",
+    [
+        "def f(x=missing):\n        pass",
+        "class C:\n        x = 1 // 0",
+        "class C(missing):\n        pass",
+        "@fails\n    def f():\n        pass",
+        "@missing\n    def f():\n        pass",
+        "del missing",
+    ],
+)
+def test_a_definition_that_raises_ends_a_try(project, raises):
+    host = f"def fails(f):\n    raise ValueError\nW = tl.constexpr(7.5)\ntry:\n    {raises}\n    W = tl.constexpr(1.5)\nexcept Exception:\n    pass\n"
+    assert "7.5" in stored(project(HEAD + host + "@triton.jit\ndef k(p):\n    tl.store(p, W)\n"))
+
+
+def test_definitions_that_raise_nothing_leave_a_try_as_it_is(project):
+    host = "try:\n    class C:\n        x = 1\n    @staticmethod\n    def f(x=C.x):\n        pass\n    del C\n    W = tl.constexpr(7.5)\nexcept Exception:\n    W = tl.constexpr(1.5)\n"
+    assert "7.5" in stored(project(HEAD + host + "@triton.jit\ndef k(p):\n    tl.store(p, W)\n"))
+
+
+@pytest.mark.parametrize("change", ["C = made()\nC['a'] = 7.5\n", "def change():\n    made()['a'] = 7.5\nchange()\n"])
+def test_what_a_cached_function_gives_is_one_object(project, change):
+    host = "import functools\n@functools.lru_cache(maxsize=None)\ndef made():\n    return {'a': 1.5}\n"
+    host += change + "W = tl.constexpr(made()['a'])\n"
+    assert "7.5" in stored(project(HEAD + host + "@triton.jit\ndef k(p):\n    tl.store(p, W)\n"))
 
 
 def test_nested_kernels(project):

@@ -12,7 +12,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-
 from gluonize.judge.machine.dtypes import PRECISION, decode, stored
 from gluonize.judge.machine.memory.guarded import Buffer, Memory
 
@@ -132,7 +131,7 @@ def new_races(source: Memory, translated: Memory) -> list[tuple[str, int]]:
     """Buffers with elements on which only the translation's stores conflict, each with the first such byte."""
     out = []
     for a, b in zip(source.buffers, translated.buffers):
-        if b.racing is None:
+        if b.racing is None or not (b.racing.any() or b.torn.any()):
             continue
         a.catch_up()
         b.catch_up()

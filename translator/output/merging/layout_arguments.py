@@ -64,6 +64,8 @@ def with_layout_arguments(
         for cluster in _alike([h for h in group if h.name not in whole]):
             function, found = _one(cluster)
             callers.given |= found
+            if any(n is _ANY for n in cluster[0].written):
+                function = callers.naming(function)
             made[function.name] = replace(cluster[0].helper, function=function)
         made |= {h.name: h for h in group if h.name in whole}
     kept = [made[h.name] for h in helpers if h.name in made]
@@ -187,6 +189,7 @@ def _with_branch(s: cst.CSTNode, t: cst.CSTNode) -> cst.CSTNode:
 
 def _one(group: Sequence[_Open]) -> tuple[GluonFunction, dict[str, _Given]]:
     """The helper that is in the place of a group, and what is given to it in calls of each."""
+    never_taken = any(n is _ANY for n in group[0].written)
     group = _settled(group)
     first = group[0]
     function = first.helper.function
@@ -208,7 +211,7 @@ def _one(group: Sequence[_Open]) -> tuple[GluonFunction, dict[str, _Given]]:
         named = isinstance(own, cst.Name) and own.value not in taken
         given_names[column] = own.value if named else numbered("layout", taken.__contains__)
         taken.add(given_names[column])
-    if given_names:
+    if given_names or never_taken:
         function = _with_parameters(first, at, given_names, columns)
     given = {}
     for opened in group:
@@ -253,7 +256,7 @@ def _with_parameters(
     annotation = cst.Annotation(cst.Attribute(cst.Name("gl"), cst.Name("constexpr")))
     added = [cst.Param(cst.Name(name), annotation, comma=_COMMA) for name in given.values()]
     parameters = list(function.node.params.params)
-    if at == len(parameters) and parameters:
+    if at == len(parameters) and parameters and added:
         last = parameters[-1].comma
         parameters[-1] = parameters[-1].with_changes(comma=_COMMA)
         added[-1] = added[-1].with_changes(comma=last)
@@ -296,26 +299,7 @@ class _Callers:
 
     def calling(self, function: GluonFunction) -> GluonFunction:
         """A function whose calls give layouts: its own, or such as it has from now on."""
-        own = {code(value): name for name, value in merge.closed(function.constants).items()}
-        taken = {*function.bound, *function.variables}
-        added: list[Statement] = []
-
-        def named(n: cst.CSTNode) -> cst.CSTNode | None:
-            """What a layout is called; those that follow from another are written where they are wanted."""
-            if not layout_made(n):
-                return None
-            text = code(n)
-            if text in own:
-                return cst.Name(own[text])
-            if any(layout_made(a.value) for a in n.args):  # it follows from another one
-                return None
-            known = self.definitions[text]
-            own[text] = numbered(merge.name_of(known), taken.__contains__)
-            taken.add(own[text])
-            small = known.body[0].with_changes(target=cst.Name(own[text]), value=inside(n, named))
-            lines = [line for line in known.leading_lines if not is_blank(line)]
-            added.append(known.with_changes(body=[small], leading_lines=lines))
-            return cst.Name(own[text])
+        names = _Names(function, self.definitions)
 
         def change(n: cst.CSTNode) -> cst.CSTNode | None:
             if not isinstance(n, cst.Call) or not isinstance(n.func, cst.Name) or n.func.value not in self.given:
@@ -324,7 +308,7 @@ class _Callers:
                 return None
             found = self.given[n.func.value]
             arguments = [a.with_changes(value=mapped(a.value, change)) for a in n.args]
-            values = {name: mapped(layout, named) for name, layout in found.layouts.items()}
+            values = {name: mapped(layout, names.name) for name, layout in found.layouts.items()}
             if len(arguments) == found.at and all(a.keyword is None for a in arguments):
                 more = [cst.Arg(value) for value in values.values()]
             else:
@@ -336,11 +320,49 @@ class _Callers:
                 arguments[-1] = arguments[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
             return n.with_changes(func=cst.Name(found.name), args=[*arguments, *more])
 
-        changed = function.with_node(mapped(function.node, change))
-        if added:
-            body = changed.body if changed.constants else first_after_gap(changed.body)
-            changed = changed.with_statements(changed.constants, added, body)
+        changed = names.added_to(function.with_node(mapped(function.node, change)))
         return changed if changed is function else with_long_lines_wrapped(changed, function.text)
+
+    def naming(self, function: GluonFunction) -> GluonFunction:
+        """A function in which layouts of branches that another one had have names."""
+        names = _Names(function, self.definitions)
+        body = [mapped(s, names.name) for s in function.body]
+        changed = names.added_to(function.with_statements(function.constants, body))
+        return with_long_lines_wrapped(changed, function.text)
+
+
+class _Names:
+    """What layouts that are made of no names are called in a function: what they are there, or such as it has from now on."""
+
+    def __init__(self, function: GluonFunction, definitions: Mapping[str, Statement]):
+        self.definitions = definitions
+        self.own = {code(value): name for name, value in merge.closed(function.constants).items()}
+        self.taken = {*function.bound, *function.variables}
+        self.added: list[Statement] = []
+
+    def name(self, n: cst.CSTNode) -> cst.CSTNode | None:
+        """What a layout is called; those that follow from another are written where they are wanted."""
+        if not layout_made(n):
+            return None
+        text = code(n)
+        if text in self.own:
+            return cst.Name(self.own[text])
+        if any(layout_made(a.value) for a in n.args):  # it follows from another one
+            return None
+        known = self.definitions[text]
+        self.own[text] = numbered(merge.name_of(known), self.taken.__contains__)
+        self.taken.add(self.own[text])
+        small = known.body[0].with_changes(target=cst.Name(self.own[text]), value=inside(n, self.name))
+        lines = [line for line in known.leading_lines if not is_blank(line)]
+        self.added.append(known.with_changes(body=[small], leading_lines=lines))
+        return cst.Name(self.own[text])
+
+    def added_to(self, function: GluonFunction) -> GluonFunction:
+        """The function with the layouts that it did not have."""
+        if not self.added:
+            return function
+        body = function.body if function.constants else first_after_gap(function.body)
+        return function.with_statements(function.constants, self.added, body)
 
 
 def _by_name(name: str, value: cst.BaseExpression) -> cst.Arg:

@@ -174,7 +174,13 @@ class Calls:
     def apply(self, function: Any, args: list, kwargs: dict[str, Any], place: Place) -> Any:
         """`function(*args, **kwargs)` for a function that is known to be pure, or is interpreted."""
         if isinstance(function, UserFunction):
-            return self._interpret(function, args, kwargs, place)
+            plain = all(isinstance(value, (bool, int, float, str, type(None))) for value in (*args, *kwargs.values()))
+            if function.kept is None or not plain:
+                return self._interpret(function, args, kwargs, place)
+            key = (*((type(a), a) for a in args), *sorted((n, type(v), v) for n, v in kwargs.items()))
+            if key not in function.kept:
+                function.kept[key] = self._interpret(function, args, kwargs, place)
+            return function.kept[key]
         if isinstance(function, UserClass):
             return function.construct(args, kwargs, place)
         if isinstance(function, HostName):
@@ -407,7 +413,7 @@ def _cached(value: Any) -> Any:
     if not isinstance(value, UserFunction) or isinstance(value.node, ast.Lambda):
         return value
     inner = [*ast.walk(value.node)]
-    outside = set(changes(value.node).changed) - stored_names(value.node)
+    outside = set(changes(ast.Module(value.node.body, [])).changed) - stored_names(value.node)
     if not outside and not any(isinstance(n, (ast.Global, ast.Nonlocal)) for n in inner):
-        return value
+        return replace(value, kept={})
     return replace(value, unusable=f"{value.name} changes what is not its own, and its results are kept")

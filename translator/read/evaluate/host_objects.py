@@ -9,17 +9,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gluonize.read.names.scope import Frame, Scope
-from gluonize.read.unresolved import Place, Undetermined
+from gluonize.read.unresolved import Place, Raised, Undetermined
 
 
 @dataclass(frozen=True, eq=False)
 class UserFunction:
-    """A host function or lambda of the program; `unusable` says why its value is not known, if it is not."""
+    """A host function or lambda of the program; `unusable` says why its value is not known, if it is not. raised: by a decorator of it;
+    kept: by arguments, the results of one that gives the same object again."""
 
     node: ast.FunctionDef | ast.Lambda
     scope: Scope | Frame
     unusable: str = ""
     held: dict[int, Any] = field(default_factory=dict)  # the defaults that are bound, by their expressions
+    raised: Raised | None = None
+    kept: dict[tuple, Any] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """It may be held by `functools.partial`; only the evaluator can call it. Raises: Undetermined."""

@@ -87,8 +87,9 @@ class JitBuilder:
                 maker = self.evaluator.evaluate(decorator, scope, before)
                 new = self.evaluator.calls.apply(maker, [value], {}, place)
             except NoValue as error:
-                new, reason = None, error.reason
+                new, reason, failure = None, error.reason, error
             else:
+                failure = None
                 reason = f"it gives a {type(new).__name__}"
             if isinstance(new, (JITCallable, UserFunction)) or core.is_builtin(new) or _is_wrapped(new):
                 value = new
@@ -96,7 +97,9 @@ class JitBuilder:
                 value = new
             elif isinstance(value, UserFunction):
                 value = replace(
-                    value, unusable=f"decorator @{_text(decorator)} of {node.name} is not understood: {reason}"
+                    value,
+                    unusable=f"decorator @{_text(decorator)} of {node.name} is not understood: {reason}",
+                    raised=failure if isinstance(failure, Raised) else value.raised,
                 )
             else:
                 self.program.note(

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 from types import ModuleType
 from typing import Any, Protocol
 
-from gluonize.read.names.effects import Effects
 from gluonize.read.files.by_path import LoadedModules
 from gluonize.read.names.binding_kinds import (
     catcher,
@@ -23,6 +23,7 @@ from gluonize.read.names.binding_kinds import (
     shortened,
 )
 from gluonize.read.names.bindings import Binding, Guard, index_bindings
+from gluonize.read.names.effects import Effects
 from gluonize.read.unresolved import NoValue, Place, Raised, Undetermined
 
 _EVALUATING = object()
@@ -94,6 +95,12 @@ class Scope:
         self.overlay: dict[str, Any] = {}  # what the statement that runs has bound so far
         self.called: dict[int, Any] = {}  # what the calls of the body gave when it ran
         self.defaults: dict[int, Any] = {}  # of the functions that are defined here, by their expressions
+
+    @functools.cached_property
+    def assigned_attributes(self) -> frozenset[str]:
+        """The attributes, of anything, that are assigned to or deleted in it."""
+        nodes = (node for statement in self.body for node in ast.walk(statement) if isinstance(node, ast.Attribute))
+        return frozenset(node.attr for node in nodes if not isinstance(node.ctx, ast.Load))
 
     def place(self, node: ast.AST) -> Place:
         return Place.of(self.path, node)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-
 from gluonize.judge.machine.dtypes import NARROW, decode, encode, rounded, stored
 from gluonize.judge.machine.hazards import Hazard, NotRunnable
 from gluonize.judge.machine.memory.cluster import PeerAccesses
@@ -140,8 +139,13 @@ class Buffer:
     def per_element(self, record: np.ndarray | None) -> np.ndarray:
         """`record` per item of the buffer: whether it holds for one of its bytes."""
         size = stored(self.element).itemsize
-        marked = self.touched(record)
-        return marked[: len(marked) // size * size].reshape(-1, size).any(axis=1)
+        count = len(self.data) // size
+        if record is None:
+            return np.zeros(count, bool)
+        if self.granule >= size:
+            return np.repeat(record, self.granule // size)[:count] if self.granule > size else record[:count].copy()
+        per = size // self.granule
+        return record[: count * per].reshape(count, per).any(axis=1)
 
 
 def _spread(value, shape) -> np.ndarray:

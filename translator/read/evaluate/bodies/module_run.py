@@ -8,11 +8,13 @@ have changed unknown, and nothing else.
 from __future__ import annotations
 
 import ast
+import itertools
 import os
 from types import ModuleType
 from typing import Any
 
 from gluonize.read.evaluate.bodies.changes import changes, decorator_name
+from gluonize.read.evaluate.bodies.defaults import is_same_later
 from gluonize.read.evaluate.host_objects import UserClass, UserFunction
 from gluonize.read.evaluate.host_values import HostName
 from gluonize.read.files.environment import names_asked
@@ -72,17 +74,44 @@ class BodyRun:
                 pass
 
     def attempt(self, statements: list[ast.stmt]) -> None:
-        """Run statements up to the first that fails; definitions, which do not, are left for later. Raises: what that one raises."""
+        """Run statements up to the first that fails. Raises: what that one raises."""
         self.attempts += 1
         try:
             for statement in statements:
                 self.reached = self.scope.bindings.positions.get(id(statement), 0)
                 if isinstance(statement, (ast.Import, ast.ImportFrom)):
                     self.program.attempt_import(statement, self.scope)
-                elif not isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+                else:
                     self.statement(statement)
+                if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+                    self._check_definition(statement)
         finally:
             self.attempts -= 1
+
+    def _check_definition(self, node: ast.FunctionDef | ast.ClassDef) -> None:
+        """Raises: Raised where a default, a base, a decorator or the body of a class certainly does."""
+        parts: list[ast.expr] = [mark for mark in node.decorator_list if not _is_jit(mark)]
+        if isinstance(node, ast.ClassDef):
+            parts += node.bases
+        else:
+            for default in (*node.args.defaults, *node.args.kw_defaults):
+                if isinstance(failure := self.scope.defaults.get(id(default)), Raised):
+                    raise failure
+        names = [inner for part in parts for inner in ast.walk(part) if isinstance(inner, ast.Name)]
+        for name in names:
+            self._raises(name)
+        for binding in self.bound.get(id(node), ()):
+            if binding.kind == "def" and parts:
+                found = self.scope.value_of(binding)
+                if isinstance(found, UserFunction) and found.raised is not None:
+                    raise found.raised
+            inner = self.scope.inside(node) if binding.kind == "class" else None
+            for bound in itertools.chain(*inner.bindings.by_name.values()) if inner is not None else ():
+                if bound.kind == "assign" and not bound.guards:
+                    try:
+                        inner.value_of(bound)
+                    except Undetermined:
+                        pass
 
     def statement(self, node: ast.stmt) -> None:
         """Run a statement, once. Raises: Undetermined, Raised, when what it may have changed has been spoiled."""
@@ -142,6 +171,8 @@ class BodyRun:
             for target in node.targets:
                 if isinstance(target, (ast.Subscript, ast.Attribute)):
                     self._interpret(ast.copy_location(ast.Delete([target]), node))
+                elif self.attempts:
+                    self._raises(ast.copy_location(ast.Name(target.id, ast.Load()), target))
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             if self.attempts:
                 self.program.attempt_import(node, scope)
@@ -232,7 +263,7 @@ class BodyRun:
         """Bind the defaults; have decorators that are not the compiler's do what they do."""
         scope = self.scope
         for default in [*node.args.defaults, *node.args.kw_defaults]:
-            if default is not None and not isinstance(default, ast.Constant):
+            if default is not None and not isinstance(default, ast.Constant) and not is_same_later(default, scope):
                 try:
                     scope.defaults[id(default)] = self.effects.check(scope.program.evaluate(default, scope, scope.now))
                 except NoValue as error:

@@ -19,13 +19,12 @@ from gluonize.read.evaluate.spec_values import encode_value
 from gluonize.read.kernels.load import load_kernel
 from gluonize.read.launches.bound.binding import BoundConfig, BoundValue, LaunchBinding
 from gluonize.read.launches.derive.evidence import Evidence, gather_evidence
-from gluonize.read.launches.derive.host.autograd import is_forward
-from gluonize.read.launches.derive.host.callers import history_of
+from gluonize.read.launches.derive.host.callers import calls_of, history_of, objects_of
 from gluonize.read.launches.derive.host.launch_forms import LaunchForms, stripped
 from gluonize.read.launches.derive.host.model import Descriptor, Dtype, Model, as_number, has_model
 from gluonize.read.launches.derive.host.parametrized import ROWS, parametrized
 from gluonize.read.launches.derive.host.run import History, HostRun, HostState
-from gluonize.read.launches.derive.host.sites import Site, find_applications, find_calls, find_every_site
+from gluonize.read.launches.derive.host.sites import Site, find_every_site
 from gluonize.read.launches.derive.proposal.guess import Guess, has_form
 from gluonize.read.launches.derive.proposal.known_values import known_values
 from gluonize.read.launches.derive.proposal.propose import DEFAULT_OPTIONS
@@ -177,13 +176,15 @@ class _Reader:
         return {"terms": self.evidence.terms, "left_out": frozenset(self.told() | by_default)}
 
     def history(self, call: Site) -> History:
-        """What autograd keeps for a function, and hands it; what callers pass to others is known better here."""
-        if not call.functions or call.functions[0].name != "backward":
+        """What autograd keeps for a function, and hands it, and its objects; what callers pass to others is known better here."""
+        if not call.functions:
             return History()
         # The tensors in it take the sizes that are supposed, so that each supposition has its own.
         key = id(call), supposed_now()
         if key not in self.histories:
-            self.histories[key] = history_of(self.evidence.program, call, self.evidence.uses.pointers)
+            asked = (self.evidence.program, call, self.evidence.uses.pointers)
+            backward = call.functions[0].name == "backward"
+            self.histories[key] = history_of(*asked) if backward else History(objects_of(*asked))
         return self.histories[key]
 
     def unread(self) -> LaunchBinding | None:
@@ -411,15 +412,10 @@ class _Callers:
         function = site.functions[0]
         if function not in self.known:
             out_of_budget = len(self.known) >= _SEARCHED
-            self.known[function] = [] if out_of_budget else list(itertools.islice(self._calls(site), _CALLERS))
+            self.known[function] = (
+                [] if out_of_budget else list(itertools.islice(calls_of(self.evidence.program, site), _CALLERS))
+            )
         return self.known[function]
-
-    def _calls(self, site: Site) -> Iterator[Site]:
-        function = site.functions[0]
-        first = next((arg.arg for arg in function.args.args), "")
-        if is_forward(site):
-            return find_applications(self.evidence.program, site)
-        return iter(()) if first in ("self", "cls", "ctx") else find_calls(self.evidence.program, site.outer, function)
 
 
 def _ways(callers: _Callers, calls: tuple[Site, ...]) -> Iterator[_Way]:

@@ -11,32 +11,41 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from gluonize.read.evaluate.host_objects import UserClass
 from gluonize.read.evaluate.host_values import HostName
 from gluonize.read.evaluate.program import Program
 from gluonize.read.launches.derive.host.autograd import is_forward, whole_forward
 from gluonize.read.launches.derive.host.history import History, Passed
 from gluonize.read.launches.derive.host.model import Model, Saved, known_sizes, rests_on_made_up_sizes
+from gluonize.read.launches.derive.host.objects import as_call, class_named, maker
 from gluonize.read.launches.derive.host.parametrized import parametrized
 from gluonize.read.launches.derive.host.run import HostRun, HostState
-from gluonize.read.launches.derive.host.sites import Site, find_applications, find_calls, method_beside
+from gluonize.read.launches.derive.host.sites import (
+    Site,
+    class_of,
+    find_applications,
+    find_calls,
+    find_own_calls,
+    method_beside,
+)
 from gluonize.read.launches.derive.supposed import other_sizes
+from gluonize.read.names.scope import Scope
 
 # Calls of one function that are looked at, callers of callers, and values that further calls pass.
 _CALLS, _LEVELS, _OTHERS = 4, 2, 8
 
 
-def history_of(program: Program, site: Site, pointers: frozenset[str], levels: int = _LEVELS) -> History:
-    """What is known before the outermost function around a launch (or call) is entered."""
+def history_of(
+    program: Program, site: Site, pointers: frozenset[str], levels: int = _LEVELS, made: UserClass | None = None
+) -> History:
+    """What is known before the outermost function around a launch (or call) is entered. made: it makes objects of this class."""
     if not site.functions:
         return History()
     function = site.functions[0]
-    first = next((arg.arg for arg in function.args.args), "")
+    objects = objects_of(program, site, pointers, levels)
     history = _of_forward(program, site, pointers, levels) if function.name == "backward" else History()
-    calls: Iterator[Site] = iter(())
-    if is_forward(site):
-        calls = find_applications(program, site)
-    elif first not in ("self", "cls", "ctx"):
-        calls = find_calls(program, site.outer, function)
+    makes = made is not None
+    calls = find_calls(program, site.outer, function, skipped=1) if makes else calls_of(program, site)
     told: list[Mapping[str, Passed]] = [
         {name: Passed(known=True, value=value) for name, value in row.items()}
         for row in parametrized(program, function, site.scopes[0])[0]
@@ -46,7 +55,58 @@ def history_of(program: Program, site: Site, pointers: frozenset[str], levels: i
         for row in ({}, *before.calls):
             told.append(_told_by(program, call, site, pointers, before, row))
     joined = _together(told)
-    return replace(history, **{**joined, "passed": {**history.passed, **joined["passed"]}})
+    return replace(history, **{**joined, "passed": {**objects, **history.passed, **joined["passed"]}})
+
+
+def calls_of(program: Program, site: Site) -> Iterator[Site]:
+    """The calls of the outermost function around a launch, or call, as far as they can be told from those of another one."""
+    first = next((arg.arg for arg in site.functions[0].args.args), "")
+    if is_forward(site):
+        return find_applications(program, site)
+    if first == "self":
+        return find_own_calls(site)
+    return iter(()) if first in ("cls", "ctx") else find_calls(program, site.outer, site.functions[0])
+
+
+def objects_of(program: Program, site: Site, pointers: frozenset[str], levels: int = _LEVELS) -> dict[str, Passed]:
+    """The parameters of the outermost function around a launch that are objects of a class of the program, `self` among them."""
+    out: dict[str, Passed] = {}
+    for number, arg in enumerate(site.functions[0].args.args if site.functions and levels else ()):
+        owner = class_of(site) if arg.arg == "self" and not number else None
+        if owner is not None:
+            kind = UserClass(owner, site.scopes[0])
+        else:
+            kind = class_named(program, arg.annotation, site.scopes[0])
+        if kind is not None and (owner is None or site.functions[0].name != "__init__"):
+            out[arg.arg] = _object(program, kind, arg.arg, pointers, levels)
+    return out
+
+
+def _object(program: Program, kind: UserClass, name: str, pointers: frozenset[str], levels: int) -> Passed:
+    """An object as what makes it leaves it, for what is passed to that."""
+    bare = Passed(known=True, value=Model(name, kind=kind), other=Model(name, kind=kind))
+    function = maker(program, kind)
+    if function is None or not function.node.args.args:
+        return bare
+    whole, module = as_call(function, kind.node.name), kind.scope
+    while module.kind != "module" and isinstance(module.parent, Scope):
+        module = module.parent
+    first = whole.args.args[0].arg
+    end = Site(
+        whole.body[-1], kind.scope.path, (whole,), (function.scope,), module, whole.body, (first,),
+        {first: ast.copy_location(ast.Name(first, ast.Load()), whole.body[-1])},
+    )  # fmt: skip
+    before = history_of(program, end, pointers, levels - 1, kind)
+    before = replace(before, passed={**before.passed, first: bare})
+
+    def found() -> Model | None:
+        state = HostRun(program, end, pointers, history=before).run()
+        return state.arguments[first] if state is not None else None
+
+    value = found()
+    with other_sizes():
+        other = found()
+    return Passed(known=True, value=value, other=other) if value is not None and other is not None else bare
 
 
 def _together(told: list[Mapping[str, Passed]]) -> dict[str, Any]:
@@ -58,8 +118,10 @@ def _together(told: list[Mapping[str, Passed]]) -> dict[str, Any]:
     known = [{n: p for n, p in one.items() if p.known} for one in told]
     leader = max(known, key=len, default={})
     for name, found in leader.items():
-        passed[name] = replace(passed[name], known=True, value=found.value, dims=found.dims)
-    values = [{n: p.value for n, p in one.items() if p.dims is None} for one in known if one is not leader]
+        passed[name] = replace(passed[name], known=True, value=found.value, other=found.other, dims=found.dims)
+    values = [
+        {n: p.value for n, p in one.items() if p.dims is None and p.other is None} for one in known if one is not leader
+    ]
     return {"passed": passed, "calls": tuple(row for row in values if row)[:_OTHERS]}
 
 
@@ -95,6 +157,8 @@ def _known(state: HostState | None, other: HostState | None, call: Site) -> dict
         plain = isinstance(value, (bool, int, float, str)) or isinstance(value, HostName) and bool(value.torch_dtype)
         if plain and not rests_on_made_up_sizes(value, again):
             out[name] = Passed(known=True, value=value)
+        elif isinstance(value, Model) and (value.held or value.kind is not None) and isinstance(again, Model):
+            out[name] = Passed(known=True, value=value, other=again)
         elif isinstance(value, Model) and value.is_tensor and (dims := known_sizes(value, again)) is not None:
             out[name] = Passed(known=True, dims=dims)
     return out
@@ -125,7 +189,8 @@ def _of_forward(program: Program, site: Site, pointers: frozenset[str], levels: 
     forward = method_beside(site, "forward")
     if forward is None or not forward.body:
         return History()
-    defined, forward = forward, whole_forward(forward, method_beside(site, "setup_context"))
+    setup = method_beside(site, "setup_context")
+    defined, forward = forward, whole_forward(forward, setup)
     saves = [
         node.args
         for node in ast.walk(forward)
@@ -149,13 +214,17 @@ def _of_forward(program: Program, site: Site, pointers: frozenset[str], levels: 
             tuple(state.arguments[f"{number}.{place}"] for place in range(len(args)))
             for number, args in enumerate(saves)
         )
-        return History(saved=Saved(tensors) if tensors else None, attributes=state.attributes)
+        return History(saved=Saved(tensors) if tensors else None)
 
     state = HostRun(program, end, pointers, history=before).run()
     with other_sizes():
         again = HostRun(program, end, pointers, history=before).run()
         other = kept(again)
     passed = _gradients(gradients, state, again)
+    context = next((arg.arg for arg in (setup or defined).args.args), "")
+    own = next((arg.arg for arg in site.functions[0].args.args), "")
+    if state is not None and again is not None and context in state.objects and context in again.objects:
+        passed[own] = Passed(known=True, value=state.objects[context], other=again.objects[context])
     return replace(kept(state), passed=passed, other=replace(other, passed=passed))
 
 

@@ -181,6 +181,8 @@ def call_torch(function: HostName, args: list[Any], named: dict[str, Any], name:
         default = {"arange": "i64", "randint": "i64", "tensor": "", "as_tensor": ""}.get(what, "fp32")
         default = "" if "dtype" in named else default  # one that cannot be told
         return made(name, kind if kind is not None else default, _dims(args), f"the host allocates it so, {where}")
+    if what in ("Parameter", "Buffer") and module.startswith("torch.nn") and args:
+        return args[0]
     if module in ("torch", "torch.nn.functional"):
         if what in _INTEGER_RESULTS:
             return made(name, _INTEGER_RESULTS[what], None, "indices")

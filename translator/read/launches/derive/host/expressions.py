@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
-from gluonize.read.evaluate.host_objects import UserFunction
+from gluonize.read.evaluate.host_objects import UserClass, UserFunction
 from gluonize.read.evaluate.host_values import HostName
 from gluonize.read.evaluate.program import Program
 from gluonize.read.launches.derive.host.calls import call_method, call_torch, described, describes
@@ -21,13 +21,16 @@ from gluonize.read.launches.derive.host.model import (
     as_number,
     has_model,
 )
+from gluonize.read.launches.derive.host.objects import maker, member
 from gluonize.read.launches.derive.host.ranks import Rank
-from gluonize.read.launches.derive.supposed import takes_other_branch
+from gluonize.read.launches.derive.supposed import supposed_size, takes_other_branch
 from gluonize.read.names.scope import Frame, Scope
 from gluonize.read.unresolved import NoValue, Place
 
+# What an exponent that nobody knows is supposed to be: a number of bits.
+_EXPONENT = 4
 # Host functions called by host functions that are followed, and nodes evaluated in one run.
-_DEPTH = 3
+_DEPTH = 4
 _STEPS = 20_000
 
 
@@ -66,17 +69,12 @@ class HostExpressions:
             return node.value
         if isinstance(node, ast.Name):
             found = env[node.id] if node.id in env else self.looked_up(node, scope)
-            if isinstance(found, Model) and (found.dims is None or found.at_least) and node.id in self.ranks:
-                found.with_rank(self.ranks[node.id].count)
-                found.at_least = not self.ranks[node.id].exact
-            elif isinstance(found, Model) and len(found.dims or ()) < self.asked.get(node.id, 0):
-                # What is launched asks more of it than it has: another branch of the host code made it.
-                found.dims, found.axes, found.at_least = [None] * self.asked[node.id], (), True
-            return found
+            return self.ranked(found, node.id) if isinstance(found, Model) else found
         if isinstance(node, ast.Attribute):
-            if isinstance(node.value, ast.Name) and (kept := f"{node.value.id}.{node.attr}") in env:
-                return env[kept]
-            return self.attribute(self.value(node.value, env, scope), node, scope)
+            found = self.attribute(self.value(node.value, env, scope), node, scope)
+            if isinstance(found, Method) and isinstance(found.owner, Model) and not found.owner.is_tensor:
+                found = found.owner.held.setdefault(node.attr, self.part(found.owner, node.attr))
+            return self.ranked(found, ast.unparse(node)) if isinstance(found, Model) else found
         if isinstance(node, (ast.Tuple, ast.List)):
             items = []
             for item in node.elts:
@@ -119,6 +117,43 @@ class HostExpressions:
         except NoValue:
             return Model(name)
 
+    def ranked(self, found: Model, text: str) -> Model:
+        """With the dimensions that host code shows of what it calls so."""
+        if (found.dims is None or found.at_least) and text in self.ranks:
+            found.with_rank(self.ranks[text].count)
+            found.at_least = not self.ranks[text].exact
+        elif len(found.dims or ()) < self.asked.get(text, 0):
+            # What is launched asks more of it than it has: another branch of the host code made it.
+            found.dims, found.axes, found.at_least = [None] * self.asked[text], (), True
+        return found
+
+    def part(self, owner: Model, name: str) -> Any:
+        """An attribute of an object that nothing was assigned to: what its class has under that name."""
+        found = member(self.program, owner.kind, name) if owner.kind is not None else None
+        if isinstance(found, UserFunction):
+            marks = [ast.unparse(mark) for mark in getattr(found.node, "decorator_list", ())]
+            if any(mark.rpartition(".")[2] in ("property", "cached_property") for mark in marks):
+                return self.method(owner, found, [], {}, name) if self.depth < _DEPTH else Model(name)
+            return Method(owner, name)
+        if found is not None and found.value is not None and owner.kind is not None:
+            return self.value(found.value, {}, owner.kind.scope, name)
+        return Model(name)
+
+    def method(self, owner: Any, function: UserFunction, args: list[Any], named: dict[str, Any], name: str) -> Any:
+        """What a method of an object of the program gives."""
+        spec = function.node.args
+        names = [a.arg for a in (*spec.posonlyargs, *spec.args)]
+        marks = [ast.unparse(mark) for mark in getattr(function.node, "decorator_list", ())]
+        given = args if "staticmethod" in marks else [owner, *args]
+        return self.called(function, dict(zip(names, given)) | named, name)
+
+    def object_of(self, kind: UserClass, args: list[Any], named: dict[str, Any], name: str) -> Model:
+        """An object of a class of the program."""
+        made = Model(name, kind=kind)
+        if (function := maker(self.program, kind)) is not None and self.depth < _DEPTH:
+            self.method(made, function, args, named, name)
+        return made
+
     def looked_up(self, node: ast.Name, scope: Scope | Frame) -> Any:
         try:
             return scope.lookup(node.id)
@@ -146,6 +181,10 @@ class HostExpressions:
 
     def attribute(self, owner: Any, node: ast.Attribute, scope: Scope | Frame) -> Any:
         if isinstance(owner, Model):
+            if node.attr in owner.held:
+                return owner.held[node.attr]
+            if owner.kind is not None:
+                return Method(owner, node.attr)
             if node.attr == "saved_tensors" and self.history.saved is not None:
                 return self.history.saved
             if node.attr == "shape":
@@ -182,11 +221,15 @@ class HostExpressions:
             return Model("?")
         if floats := [side for side in (left, right) if isinstance(side, Model) and side.scalar == "float"]:
             return Model("?", scalar="float", why=floats[0].why)
+        if isinstance(node.op, (ast.LShift, ast.Pow)) and isinstance(right, Model) and right.number is None:
+            right.number = supposed_size(_EXPONENT)
         both = as_number(left), as_number(right)
         try:
-            return self.program.evaluator.binary(node.op, *both, scope.place(node))
+            found = self.program.evaluator.binary(node.op, *both, scope.place(node))
         except NoValue:
             return Model("?")
+        made_up = isinstance(left, Model) or isinstance(right, Model)
+        return Model("?") if made_up and isinstance(found, int) and abs(found) >= 2**63 else found
 
     def plain(self, node: ast.expr, values: list[Any], scope: Scope | Frame, at: ast.AST, name: str) -> Any:
         if any(isinstance(v, (Method, Shape, Dtype)) or isinstance(v, Model) and v.is_tensor for v in values):
@@ -267,12 +310,24 @@ class HostExpressions:
         return Model(name)
 
     def call(self, node: ast.Call, env: dict[str, Any], scope: Scope | Frame, name: str) -> Any:
-        function = self.value(node.func, env, scope)
+        if isinstance(node.func, ast.Attribute):
+            owner = env.get("self") if is_super(node.func) else self.value(node.func.value, env, scope)
+            function = self.attribute(owner, node.func, scope)
+        else:
+            function = self.value(node.func, env, scope)
         args: list[Any] = []
         for arg in node.args:
             found = self.value(arg.value if isinstance(arg, ast.Starred) else arg, env, scope, name)
             args += self.items(found) if isinstance(arg, ast.Starred) else [found]
         named = {k.arg: self.value(k.value, env, scope) for k in node.keywords if k.arg is not None}
+        if isinstance(function, Method) and isinstance(function.owner, Model) and function.owner.kind is not None:
+            above = scope if is_super(node.func) else None
+            found = member(self.program, function.owner.kind, function.name, above)
+            if isinstance(found, UserFunction) and self.depth < _DEPTH:
+                return self.method(function.owner, found, args, named, name)
+            return Model(name)
+        if isinstance(function, UserClass):
+            return self.object_of(function, args, named, name)
         if isinstance(function, Method):
             return call_method(function, args, named, name)
         if describes(function):
@@ -340,6 +395,11 @@ class HostExpressions:
         if isinstance(value, (Model, Shape, Method, HostName, Scope, UserFunction)):
             return None
         return bool(value)
+
+
+def is_super(node: ast.expr) -> bool:
+    """Whether it is `super().f`."""
+    return isinstance(node, ast.Attribute) and ast.unparse(node.value) == "super()"
 
 
 def _unwrapped(function: UserFunction) -> UserFunction:

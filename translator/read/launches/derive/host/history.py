@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gluonize.read.launches.derive.host.model import Saved
+from gluonize.read.launches.derive.host.model import Model, Saved
 
 
 @dataclass(frozen=True)
 class Passed:
     """What callers tell of a parameter: the `element` type of the tensor and why, or that it is that of an earlier parameter
     (`like`); `present` where a call surely passes a tensor, `absent` where the first one passes None. `known`: one call passes `value`,
-    or a tensor of the sizes `dims`, as far as they are numbers of the source. agreed: all calls that show an element type show this one.
+    or a tensor of the sizes `dims`, as far as they are numbers of the source; an object, which is `other` in `other_sizes`. agreed: all calls that show an element type show this one.
     """
 
     element: str = ""
@@ -23,6 +23,7 @@ class Passed:
     absent: bool = False
     known: bool = False
     value: Any = None
+    other: Model | None = None
     dims: tuple[int | None, ...] | None = None
     agreed: bool = True
 
@@ -44,6 +45,5 @@ class History:
 
     passed: Mapping[str, Passed] = field(default_factory=dict)
     saved: Saved | None = None
-    attributes: Mapping[str, Any] = field(default_factory=dict)
     calls: tuple[Mapping[str, Any], ...] = ()
     other: History | None = None

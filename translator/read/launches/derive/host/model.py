@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from gluonize.read.evaluate.host_objects import UserClass
 from gluonize.read.evaluate.host_values import HostName
 from gluonize.read.launches.derive.kernel.roles import size_role
 from gluonize.read.launches.derive.supposed import supposed_size
@@ -21,7 +22,8 @@ _DEFAULT_SIZE = 256
 class Model:
     """Something that host code computes with. A tensor, where it is used as one: `element` is its type when host code shows
     it, `like` the tensor that it has its type from; `dims` its sizes, once they are known or were asked for;
-    `axes` which of the axes that were allocated each one is, where they were exchanged."""
+    `axes` which of the axes that were allocated each one is, where they were exchanged. An object that holds others has them in
+    `held`, and its class, where that is known, as `kind`."""
 
     name: str
     element: str = ""
@@ -36,6 +38,8 @@ class Model:
     optional: bool = False  # its annotation allows None
     axes: tuple[int, ...] = ()
     scalar: str = ""  # `int`, `float`, `bool`: what its annotation says, of a number
+    held: dict[str, Any] = field(default_factory=dict)
+    kind: UserClass | None = None
 
     def root(self) -> Model:
         return self.like.root() if self.like is not None and not self.element else self
@@ -163,6 +167,22 @@ class Descriptor:
 def tensor_of(value: Any) -> Model | None:
     """The tensor that a value is, or that it describes."""
     return value.owner if isinstance(value, Descriptor) else value if isinstance(value, Model) else None
+
+
+def fresh(value: Any, made: dict[int, Any] | None = None) -> Any:
+    """A value of its own for each run: sizes and attributes that one asks for are not known in another."""
+    made = {} if made is None else made
+    if id(value) in made:
+        return made[id(value)]
+    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
+        return type(value)(fresh(item, made) for item in value)
+    if isinstance(value, dict):
+        return {key: fresh(item, made) for key, item in value.items()}
+    if not isinstance(value, Model):
+        return value
+    made[id(value)] = out = replace(value, dims=None if value.dims is None else list(value.dims))
+    out.like, out.held = fresh(value.like, made), fresh(value.held, made)
+    return out
 
 
 def rests_on_made_up_sizes(value: Any, other: Any) -> bool:

@@ -43,9 +43,9 @@ def ranks_by_use(arguments: Mapping[str, ast.expr], terms: Mapping[str, Terms]) 
     for pointer, found in terms.items():
         tensor = arguments.get(pointer)
         asked = [_stride_asked(arguments[name]) for name in found.factors if name in arguments]
-        if found.unit and isinstance(tensor, ast.Name):
-            axes = [axis for name, axis in filter(None, asked) if name == tensor.id]
-            out[tensor.id] = max([out.get(tensor.id, 0), *(axis + 2 for axis in axes)])
+        if found.unit and (called := _dotted(tensor)):
+            axes = [axis for name, axis in filter(None, asked) if name == called]
+            out[called] = max([out.get(called, 0), *(axis + 2 for axis in axes)])
     return {name: count for name, count in out.items() if count}
 
 
@@ -63,8 +63,8 @@ def _stride_asked(node: ast.expr) -> tuple[str, int] | None:
     """`("x", 1)` of `x.stride(1)`; None of anything else."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "stride" and node.args:
         index = _number(node.args[0])
-        if isinstance(node.func.value, ast.Name) and index is not None and index >= 0:
-            return node.func.value.id, index
+        if (owner := _dotted(node.func.value)) and index is not None and index >= 0:
+            return owner, index
     return None
 
 
@@ -76,16 +76,22 @@ def _shape_of(value: ast.expr) -> str:
         and not value.args
     ):
         value = value.func
-    if isinstance(value, ast.Attribute) and value.attr in ("shape", "size") and isinstance(value.value, ast.Name):
-        return value.value.id
-    return ""
+    return _dotted(value.value) if isinstance(value, ast.Attribute) and value.attr in ("shape", "size") else ""
+
+
+def _dotted(node: ast.expr | None) -> str:
+    """`x` and `args.x` as they are written; "" of anything else."""
+    inner = node
+    while isinstance(inner, ast.Attribute):
+        inner = inner.value
+    return ast.unparse(node) if node is not None and isinstance(inner, ast.Name) else ""
 
 
 def _note(ranks: dict[str, int], owner: ast.expr, index: ast.expr | None) -> None:
     number = _number(index) if index is not None else None
-    if isinstance(owner, ast.Name) and number is not None:
+    if (name := _dotted(owner)) and number is not None:
         # `x.stride(0)` alone does not say that x is a vector; taken for a matrix its stride is not a constant.
-        ranks[owner.id] = max(ranks.get(owner.id, 2), number + 1 if number >= 0 else -number)
+        ranks[name] = max(ranks.get(name, 2), number + 1 if number >= 0 else -number)
 
 
 def _number(node: ast.expr) -> int | None:

@@ -17,9 +17,9 @@ from gluonize.read.evaluate.host_objects import UserFunction
 from gluonize.read.evaluate.program import Program
 from gluonize.read.launches.derive.host.address_terms import Terms
 from gluonize.read.launches.derive.host.dtypes import allowed_types, chosen_type, denied
-from gluonize.read.launches.derive.host.expressions import HostExpressions, TooLong
+from gluonize.read.launches.derive.host.expressions import HostExpressions, TooLong, is_super
 from gluonize.read.launches.derive.host.history import History
-from gluonize.read.launches.derive.host.model import Descriptor, Dtype, Model, Saved, Shape, has_model
+from gluonize.read.launches.derive.host.model import Descriptor, Dtype, Model, Saved, Shape, fresh, has_model
 from gluonize.read.launches.derive.host.parameters import annotated_type, is_tensor, may_be_none
 from gluonize.read.launches.derive.host.ranks import Rank, ranks_asked, ranks_by_use, ranks_shown
 from gluonize.read.launches.derive.host.sites import Site
@@ -38,7 +38,7 @@ class HostState:
     options: dict[str, Any]
     parameters: dict[str, Any]
     contradicts: bool
-    attributes: dict[str, Any] = field(default_factory=dict)  # `ctx.name`: what was assigned to attributes of names
+    objects: dict[str, Model] = field(default_factory=dict)  # those that attributes were assigned to, by name
     grid: Any = None
     open_types: Mapping[str, set[str]] = field(
         default_factory=dict
@@ -96,7 +96,7 @@ class HostRun(HostExpressions):
         assert self.site is not None, "a run to a launch needs one"
         if in_other_sizes() and self.history.other is not None:
             self.history = replace(self.history.other, passed=self.history.passed)
-        env: dict[str, Any] = dict(self.history.attributes)
+        env: dict[str, Any] = {}
         parameters: dict[str, Any] = {}
         try:
             for number, function in enumerate(self.site.functions):
@@ -123,11 +123,11 @@ class HostRun(HostExpressions):
             found = self.value(spread, env, self.site.inner)
             for name, value in found.items() if isinstance(found, dict) else ():
                 (arguments if name in self.site.names else options).setdefault(name, value)
-        attributes = {name: value for name, value in env.items() if "." in name}
+        objects = {name: value for name, value in env.items() if isinstance(value, Model) and value.held}
         launched = getattr(self.site.call, "func", None)
         grid = self.value(launched.slice, env, self.site.inner) if isinstance(launched, ast.Subscript) else None
         open_types = {name: types for name, types in self.open_types.items() if name in parameters}
-        return HostState(arguments, options, parameters, self.contradicts, attributes, grid, open_types)
+        return HostState(arguments, options, parameters, self.contradicts, objects, grid, open_types)
 
     def spread_out(self, env: dict[str, Any]) -> dict[str, Any]:
         """The arguments of the launch from the first `*x.stride()` on; none where they do not fit what is given by name."""
@@ -180,11 +180,12 @@ class HostRun(HostExpressions):
         defaults = dict(zip([a.arg for a in positional][len(positional) - len(spec.defaults) :], spec.defaults))
         defaults |= {a.arg: d for a, d in zip(spec.kwonlyargs, spec.kw_defaults) if d is not None}
         out: dict[str, Any] = {}
+        copies: dict[int, Any] = {}
         said = documented_types(function) if isinstance(function, ast.FunctionDef) else {}
         for arg in (*positional, *spec.kwonlyargs):
             if arg.arg in self.given:
-                given = self.given[arg.arg]
                 # Sizes that one run asks it for are not known in another.
+                given = self.given[arg.arg] if self.depth else fresh(self.given[arg.arg], copies)
                 out[arg.arg] = replace(given, dims=copy.copy(given.dims)) if isinstance(given, Model) else given
                 continue
             tensor, text = is_tensor(arg, function), ast.unparse(arg.annotation) if arg.annotation is not None else ""
@@ -210,11 +211,13 @@ class HostRun(HostExpressions):
 
     def tell(self, bound: dict[str, Any]) -> None:
         """Give parameters what callers pass: types, None, and tensors where the default is None."""
+        copies: dict[int, Any] = {}
         for name, found in self.history.passed.items():
             if name not in bound or name in self.given:
                 continue
             if found.known and found.dims is None:
-                bound[name] = found.value
+                other = found.other if in_other_sizes() and found.other is not None else found.value
+                bound[name] = fresh(other, copies)
                 continue
             if found.absent and self.may_lack and not found.element:
                 bound[name] = None
@@ -358,8 +361,14 @@ class HostRun(HostExpressions):
         self.body(body, env, scope, None)
 
     def mutate(self, node: ast.Call, env: dict[str, Any], scope: Scope | Frame) -> None:
-        """`xs.append(v)`, `d.update(...)` of what the run has made."""
-        if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+        """`xs.append(v)`, `d.update(...)` of what the run has made, and methods of objects of the program."""
+        owner = _held(node.func.value, env) if isinstance(node.func, ast.Attribute) else None
+        if is_super(node.func) or isinstance(owner, Model) and owner.kind is not None:
+            self.value(node, env, scope)
+            named = node.args[0] if len(node.args) > 1 else None
+            if isinstance(owner, Model) and node.func.attr == "register_buffer" and isinstance(named, ast.Constant):  # type: ignore[attr-defined]
+                owner.held[named.value] = self.value(node.args[1], env, scope, str(named.value))
+        elif isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
             owner = env.get(node.func.value.id)
             if isinstance(owner, list) and node.func.attr == "append" and node.args:
                 owner.append(self.value(node.args[0], env, scope))
@@ -382,8 +391,13 @@ class HostRun(HostExpressions):
                 self.assign(inner, item, env)
         elif isinstance(target, ast.Attribute) and isinstance(owner := _held(target.value, env), Descriptor):
             owner.tile = value if target.attr == "block_shape" else owner.tile
-        elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-            env[f"{target.value.id}.{target.attr}"] = value
+        elif isinstance(target, ast.Attribute):
+            if isinstance(target.value, ast.Name) and target.value.id not in env:
+                env[target.value.id] = Model(target.value.id)
+            if isinstance(owner := _held(target.value, env), Model):
+                if isinstance(value, Model) and value.name == "?":
+                    value.name = target.attr
+                owner.held[target.attr] = value
         elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
             owner = env.get(target.value.id)
             if isinstance(owner, dict) and isinstance(target.slice, ast.Constant):
@@ -437,9 +451,12 @@ def size_asked_for(node: ast.expr) -> tuple[str, int] | None:
 
 
 def _held(node: ast.expr, env: dict[str, Any]) -> Any:
-    """What `name` and `name["key"]` stand for; None of anything else."""
+    """What `name`, `name["key"]` and `name.part` stand for; None of anything else."""
     if isinstance(node, ast.Name):
         return env.get(node.id)
+    if isinstance(node, ast.Attribute):
+        owner = _held(node.value, env)
+        return owner.held.get(node.attr) if isinstance(owner, Model) else None
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
         owner = _held(node.value, env)
         return owner.get(node.slice.value) if isinstance(owner, dict) else None
@@ -449,4 +466,4 @@ def _held(node: ast.expr, env: dict[str, Any]) -> Any:
 def _name_of(target: ast.AST) -> str:
     if isinstance(target, ast.Starred):
         return _name_of(target.value)
-    return target.id if isinstance(target, ast.Name) else "?"
+    return target.id if isinstance(target, ast.Name) else target.attr if isinstance(target, ast.Attribute) else "?"

@@ -100,15 +100,28 @@ def _same_file(one: Scope, other: Scope) -> bool:
     return os.path.realpath(one.path) == os.path.realpath(other.path)
 
 
-def find_calls(program: Program, home: Scope, function: ast.FunctionDef) -> Iterator[Site]:
-    """The calls of a host function by its name, in its file first, then in the other files of its package."""
+def find_calls(program: Program, home: Scope, function: ast.FunctionDef, skipped: int = 0) -> Iterator[Site]:
+    """The calls of a host function by its name, in its file first, then in the other files of its package. skipped: as for `_sites_in`."""
     for module in itertools.chain([home], _others(program, home, (function.name,), ("(",))):
-        yield from _sites_in(module, function, functools.partial(_called, name=function.name, module=module))
+        yield from _sites_in(module, function, functools.partial(_called, name=function.name, module=module), skipped)
+
+
+def find_own_calls(site: Site) -> Iterator[Site]:
+    """The calls `self.f(...)` of the method around a launch, in its class."""
+    owner, function = class_of(site), site.functions[0]
+    inside = {id(node) for node in ast.walk(owner)} if owner is not None else set()
+
+    def own(node: ast.Call, functions: tuple) -> ast.Call | None:
+        return node if id(node) in inside and ast.unparse(node.func) == f"self.{function.name}" else None
+
+    yield from (
+        found for found in _sites_in(site.outer, function, own, skipped=1) if found.functions[0] is not function
+    )
 
 
 def find_applications(program: Program, site: Site) -> Iterator[Site]:
     """`C.apply(...)` of the autograd function whose `forward` is around a launch, with the arguments by `forward`'s names."""
-    owner = _class_of(site)
+    owner = class_of(site)
     if owner is None:
         return
     names = _names_of_apply(site.outer, owner.name)
@@ -200,11 +213,12 @@ def _site(
 
 def method_beside(site: Site, name: str) -> ast.FunctionDef | None:
     """The method of that name in the class that has the outermost function around a launch."""
-    owner = _class_of(site)
+    owner = class_of(site)
     return next((m for m in owner.body if isinstance(m, ast.FunctionDef) and m.name == name), None) if owner else None
 
 
-def _class_of(site: Site) -> ast.ClassDef | None:
+def class_of(site: Site) -> ast.ClassDef | None:
+    """The class whose method the outermost function around a launch is."""
     for node in ast.walk(ast.Module(site.outer.body, [])):
         if isinstance(node, ast.ClassDef) and site.functions[0] in node.body:
             return node
