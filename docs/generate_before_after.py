@@ -71,7 +71,9 @@ def code(lines: list[str], x: float, y: float) -> list[str]:
 def picture() -> str:
     before, after = loop_of(SOURCE), loop_of(RESULT)
     # What follows slots through a text knows arithmetic, and not this helper of the file, which gives the same number.
-    text = RESULT.read_text().replace("previous_slot(slot, NUM_BUFFERS)", "(slot + NUM_BUFFERS - 1) % NUM_BUFFERS")
+    text = RESULT.read_text().replace(
+        "gl.minimum((slot - 1).to(gl.uint32), NUM_BUFFERS - 1).to(gl.int32)", "(slot + NUM_BUFFERS - 1) % NUM_BUFFERS"
+    )
     loop = next(found for found in timelines(text) if found.replay is not None)
     drawn = timeline(loop)
     sides = [max(map(len, lines)) * COLUMN + 2 * MARGIN for lines in (before, after)]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import os
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 
@@ -34,10 +36,10 @@ def check_of(text: str, kernel: str) -> Jit:
     tree = ast.parse(text)
     (node,) = (n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == kernel)
     found = Jit([a.arg for a in node.args.args], kernel)
-    assume = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "_assume"]
-    called = [n for n in tree.body if isinstance(n, ast.Expr) and ast.unparse(n).startswith(f"_assume({kernel},")]
-    assert len(assume) == len(called) == 1, text
-    exec(compile(ast.Module(assume + called, []), "output.py", "exec"), {kernel: found})
+    own = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name.startswith("_check")]
+    installed = [n for n in tree.body if isinstance(n, ast.If) and f"{kernel}." in ast.unparse(n)]
+    assert own and len(installed) == 1, text
+    exec(compile(ast.Module(own + installed, []), "output.py", "exec"), {kernel: found, "os": os})
     return found
 
 
@@ -45,8 +47,9 @@ def check_for(
     contract: RunTimeContract, arguments: Sequence[str], constants: Sequence[str] = (), optional: Sequence[str] = ()
 ) -> Jit:
     """What refuses launches outside of a contract."""
-    asked = Asked(contract, frozenset(arguments), frozenset(constants), frozenset(optional))
+    asked = Asked(contract, tuple(arguments), frozenset(constants), frozenset(optional))
     checks = Checks((asked,))
     found = Jit(arguments)
-    exec(f"{checks.function()}\n\n{checks.call('kernel', asked)}", {"kernel": found})
+    space = {"kernel": found, "os": os, "builtins": builtins}
+    exec("\n\n".join([*checks.functions(), checks.below("kernel", "kernel", asked)]), space)
     return found

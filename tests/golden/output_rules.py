@@ -54,12 +54,11 @@ def implied_conditions(text: str) -> Iterator[str]:
 
 
 def long_checks(text: str) -> Iterator[str]:
-    tree = ast.parse(text)
-    own = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name.startswith("_assume")]
-    calls = [n for n in tree.body if isinstance(n, ast.Expr) and ast.unparse(n).startswith("_assume")]
-    lines = sum(n.end_lineno - n.lineno + 1 for n in own + calls)
-    if lines > MOST_CHECK_LINES:
-        yield f"{lines} lines check launches"
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("_check"):
+            lines = node.end_lineno - node.lineno + 1
+            if lines > MOST_CHECK_LINES:
+                yield f"{node.name} has {lines} lines"
 
 
 def _names(node: ast.AST) -> set[str]:

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from launch_checks_of import check_of
-from translation_of import compiled, dedent, launch, translate
-
 from gluonize.diagnostics import TranslationError
 from gluonize.read.spec.launch import LaunchSpec
+from launch_checks_of import check_of
+from translation_of import compiled, dedent, launch, translate
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n"
 PRODUCT = """
@@ -115,9 +114,9 @@ def test_what_copies_rest_on(name: str, tmp_path: Path):
 def test_a_launch_without_it_is_refused_by_name(tmp_path: Path):
     text = translate(tmp_path, written("no masks"), product_launch(), target="gfx950").text
     check = check_of(text, "product")
-    numbers = dict(M=64, N=64, K=64, BM=64, BN=64, BK=64)
+    numbers = dict(M=64, N=64, K=64, BM=64, BN=64, BK=64) | dict.fromkeys(("a_ptr", "b_ptr", "c_ptr"))
     check(sa=32, sb=16, sc=1, **numbers)
-    with pytest.raises(ValueError, match="product: .*sb % 16 == 0 is false for .*sb=24"):
+    with pytest.raises(ValueError, match="product: .*sb=24.*"):
         check(sa=32, sb=24, sc=1, **numbers)
 
 
@@ -147,7 +146,7 @@ def test_a_slice_is_refused_by_name(tmp_path: Path):
     text = translate(tmp_path, written("no masks"), product_launch(), target="gfx950").text
     check, numbers = check_of(text, "product"), dict(sa=32, sb=16, sc=1, M=64, N=64, K=64, BM=64, BN=64, BK=64)
     check(a_ptr=At(64), b_ptr=At(32), c_ptr=At(2), **numbers)
-    with pytest.raises(ValueError, match=r"product: aligned\(a_ptr, b_ptr\) is false"):
+    with pytest.raises(ValueError, match="product: one of a_ptr, b_ptr is not at a multiple of 16 bytes"):
         check(a_ptr=At(64), b_ptr=At(34), c_ptr=At(2), **numbers)
 
 

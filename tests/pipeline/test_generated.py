@@ -12,13 +12,12 @@ import pytest
 VALIDATE = Path(__file__).resolve().parent.parent / "validate"
 sys.path.insert(0, str(VALIDATE))
 
-from planted import KERNELS, matmul_launch, source  # noqa: E402
-
-from gluonize.request import TranslateRequest  # noqa: E402
-from gluonize.read.spec.launch import LaunchSpec  # noqa: E402
-from gluonize.translation import translate_kernel  # noqa: E402
-from gluonize.judge.verdict.run import validate_pair  # noqa: E402
 from gluonize.judge.machine.stages import source_stage, translated_stage  # noqa: E402
+from gluonize.judge.verdict.run import validate_pair  # noqa: E402
+from gluonize.read.spec.launch import LaunchSpec  # noqa: E402
+from gluonize.request import TranslateRequest  # noqa: E402
+from gluonize.translation import translate_kernel  # noqa: E402
+from planted import KERNELS, matmul_launch, source  # noqa: E402
 
 CONFIGURATIONS = [("gfx950", 2), ("gfx950", 3), ("gfx942", 1), ("gfx942", 2), ("gfx1250", 2), ("gfx1201", 1)]
 CONFIGURATIONS += [("tensor", 2), ("tensor", 3), ("mixed", 2), ("mixed", 3), ("wrapped", 2), ("wrapped", 3)]
@@ -143,7 +142,7 @@ def test_mistakes_in_written_out_loops_are_found(target: str, buffers: int, befo
 COPIES = {
     "waits for one group too few": ("wait_group(NUM_BUFFERS - 2)", "wait_group(NUM_BUFFERS - 1)"),
     "reads the next slot": ("slot = k % NUM_BUFFERS", "slot = (k + 1) % NUM_BUFFERS"),
-    "copies into the slot being read": ("previous_slot(slot, NUM_BUFFERS)", "slot"),
+    "copies into the slot being read": ("gl.minimum((slot - 1).to(gl.uint32), NUM_BUFFERS - 1).to(gl.int32)", "slot"),
     "copies the wrong tile": ("k_ahead = k + NUM_BUFFERS - 1", "k_ahead = k + NUM_BUFFERS"),
     "prologue one tile short": ("gl.static_range(NUM_BUFFERS - 1)", "gl.static_range(NUM_BUFFERS - 2)"),
 }
@@ -158,7 +157,7 @@ TENSOR = {
     "waits for one operation too few": ("async_wait((NUM_BUFFERS - 2) * 2)", "async_wait((NUM_BUFFERS - 2) * 2 + 1)"),
     "does not wait": ("tdm.async_wait((NUM_BUFFERS - 2) * 2)", "pass"),
     "reads the next slot": ("slot = k % NUM_BUFFERS", "slot = (k + 1) % NUM_BUFFERS"),
-    "copies into the slot being read": ("previous_slot(slot, NUM_BUFFERS)", "slot"),
+    "copies into the slot being read": ("gl.minimum((slot - 1).to(gl.uint32), NUM_BUFFERS - 1).to(gl.int32)", "slot"),
     "copies the wrong tile": ("k_ahead = k + NUM_BUFFERS - 1", "k_ahead = k + NUM_BUFFERS"),
     "prologue one tile short": ("gl.static_range(NUM_BUFFERS - 1)", "gl.static_range(NUM_BUFFERS - 2)"),
     "rows start elsewhere": ("add_offsets=[pid_m * BLOCK_M, 0]", "add_offsets=[pid_m * BLOCK_M + 1, 0]"),

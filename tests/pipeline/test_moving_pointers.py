@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from gluonize.judge.verdict import validate_launch
 from slow_rows import slow_but_every
 from translation_of import dedent, launch, tensor, validated
-
-from gluonize.judge.verdict import validate_launch
 
 HEAD = """
     import triton
@@ -110,7 +109,7 @@ WRONG = {  # what the loads are given, and what they are given instead: where a 
     "offsets of each lane": ("x_ptr, x_ahead_offs", "x_ptr, x_offs"),
     "scalar pointer": ("row_ahead_ptr = row_ptr\n", "row_ahead_ptr = row_ptr + B\n"),
     "parameter": (
-        "previous_slot(slot, NUM_BUFFERS)",
+        "gl.minimum((slot - 1).to(gl.uint32), NUM_BUFFERS - 1).to(gl.int32)",
         "slot",
     ),  # read in this iteration
     "tensor of indices": ("rows_ahead += B\n", "rows_ahead += 2 * B\n"),

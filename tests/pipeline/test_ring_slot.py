@@ -11,12 +11,11 @@ import pytest
 VALIDATE = Path(__file__).resolve().parent.parent / "validate"
 sys.path.insert(0, str(VALIDATE))
 
-from planted import KERNELS, matmul_launch  # noqa: E402
-
 from gluonize.judge.lower.jobs import lower_file  # noqa: E402
+from gluonize.judge.verdict import validate_launch  # noqa: E402
 from gluonize.request import TranslateRequest  # noqa: E402
 from gluonize.translation import translate_kernel  # noqa: E402
-from gluonize.judge.verdict import validate_launch  # noqa: E402
+from planted import KERNELS, matmul_launch  # noqa: E402
 
 
 def translated(path: Path, target: str = "gfx950") -> str:
@@ -38,9 +37,9 @@ def test_a_longer_ring_takes_no_longer_loop(buffers: int, tmp_path: Path):
 TAKEN = {
     "function of the host": (
         "import triton\n",
-        "import triton\n\n\ndef previous_slot(slot, count):\n    return slot\n\n",
+        "import triton\n\n\ndef direct_copy(slot, count):\n    return slot\n\n",
     ),
-    "variable": ("    acc = tl.zeros", "    previous_slot = 1\n    acc = tl.zeros"),
+    "variable": ("    acc = tl.zeros", "    direct_copy = 1\n    acc = tl.zeros"),
 }
 
 
@@ -54,10 +53,10 @@ def test_names_of_the_source_stay_its_own(case: str, tmp_path: Path):
     path.write_text(source.replace(*TAKEN[case]))
     text = translated(path)
     out.write_text(text)
-    assert "free_slot = previous_slot_2(slot, NUM_BUFFERS)" in text
+    assert "= direct_copy_2(a_shared, " in text
     functions = [node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
-    assert functions.count("previous_slot_2") == 1
-    assert functions.count("previous_slot") == (case == "function of the host")
+    assert functions.count("direct_copy_2") == 1
+    assert functions.count("direct_copy") == (case == "function of the host")
     assert validate_launch(str(path), str(out), matmul_launch(), "gfx950")["status"] == "validated"
 
 
@@ -66,14 +65,14 @@ def test_a_name_in_another_file_that_the_kernel_takes_a_helper_from(tmp_path: Pa
     """Helpers of other files are copied, with what they mention."""
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "ring_helpers.py").write_text(
-        "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef previous_slot(x):\n    return x * 2\n"
+        "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef direct_copy(x):\n    return x * 2\n"
     )
     source = (KERNELS / "matmul.py").read_text()
-    source = source.replace("import triton\n", "import triton\nfrom ring_helpers import previous_slot\n", 1)
+    source = source.replace("import triton\n", "import triton\nfrom ring_helpers import direct_copy\n", 1)
     product = next(line for line in source.splitlines() if "tl.dot(" in line)
     path, out = tmp_path / "source.py", tmp_path / "translated.py"
-    path.write_text(source.replace(product, f"{product}\n        acc = previous_slot(acc)"))
+    path.write_text(source.replace(product, f"{product}\n        acc = direct_copy(acc)"))
     text = translated(path)
     out.write_text(text)
-    assert "free_slot = previous_slot_2(slot" in text and "acc = previous_slot(acc)" in text
+    assert "= direct_copy_2(" in text and "acc = direct_copy(acc)" in text
     assert validate_launch(str(path), str(out), matmul_launch(), "gfx950")["status"] == "validated"

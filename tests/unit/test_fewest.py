@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from gluonize.facts.integers.host_bounds import (
     Bound,
     Condition,
@@ -21,6 +18,8 @@ from gluonize.facts.integers.host_bounds import (
     times,
 )
 from gluonize.output.contracts.fewest import fewest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 K, N, BLOCK, ROW, COLUMN = map(argument, ("K", "N", "BLOCK", "row", "column"))
 
@@ -54,6 +53,13 @@ def test_of_a_block_that_may_be_any_the_largest_product_is_left():
     found = at_most(less(plus(K, BLOCK), 1)), at_most(tiles), at_most(times(tiles, BLOCK))
     assert asked(*found, least={"K": 0}) == ["((K + BLOCK - 1) // BLOCK + 2) * BLOCK <= 2**31 - 1"]
     assert len(asked(*found)) > 1  # of a number that may be negative
+
+
+def test_a_least_that_the_condition_excludes_anyway_is_not_said():
+    capped = plus(times(plus(Bound("min", (number(2**31), N)), number(30)), K), number(63))
+    assert asked(at_most(capped, 2**30 - 2), least={"K": 0}) == ["(N + 30) * K + 63 <= 2**30 - 2"]
+    assert "min" in asked(at_most(capped, 2**30 - 2))[0]  # `K` may be negative
+    assert "min" in asked(at_most(capped, 2**32), least={"K": 0})[0]
 
 
 def test_what_always_holds_is_not_asked():

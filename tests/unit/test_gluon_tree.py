@@ -6,7 +6,6 @@ import ast
 from dataclasses import replace
 
 import pytest
-
 from gluonize.diagnostics import InternalError
 from gluonize.gluon.code import (
     assignment,
@@ -109,7 +108,7 @@ SLOT = Slot("a_smem", "slot")
         (LAST, "(k + N - 1) % N"),
         (Binary(Least(AHEAD, Number("n")), "*", Number("2")), "(min(N - 1, n)) * 2"),
         (Previous(Number("slot"), DEPTH), "gl.where(slot == 0, N - 1, slot - 1)"),
-        (Previous(Number("slot"), DEPTH, "previous_slot"), "previous_slot(slot, N)"),
+        (Previous(Number("slot"), DEPTH, True), "gl.minimum((slot - 1).to(gl.uint32), N - 1).to(gl.int32)"),
         (Read(Permuted(SLOT, (1, 0)), "l"), "a_smem.index(slot).permute([1, 0]).load(l)"),
         (Read(Part(Named("a"), 64, 32, 0), "l", "cp"), "cp.load_shared_relaxed(a.slice(64, 32, 0), l)"),
         (Wait("cp.wait_group", AHEAD, True), "cp.wait_group(N - 1)"),

@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 
 import pytest
-
 from gluonize.product.cli.edge import run
 from gluonize.product.project.launches.judge import WrittenText, findings, host_launches
 from gluonize.read.launches.bound.binding import BoundConfig, BoundValue, LaunchBinding
@@ -130,11 +129,9 @@ def k(x_ptr, y_ptr, n, BLOCK):
     gl.static_assert(x_ptr.dtype.element_ty != gl.int1, "k is not translated for bool x_ptr")
 
 
-def _check_k(*args, **kwargs):
-    given = dict(zip(k.arg_names, args)) | kwargs
-    for name in ("n",):
-        if isinstance(given.get(name), int) and given[name] % 16:
-            raise ValueError(f"k: {name} is no multiple of 16")
+def _check_k(x_ptr, y_ptr, n, *_, **__):
+    if n % 16:
+        raise ValueError(f"k: n is no multiple of 16")
 
 
 k.add_pre_run_hook(_check_k)

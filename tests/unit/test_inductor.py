@@ -11,18 +11,17 @@ from pathlib import Path
 import pytest
 import triton
 import triton.language as tl
-from translation_of import dedent
-from triton.backends.compiler import GPUTarget
-from triton.language.extra import libdevice
-
 from gluonize.judge.verdict import validate_launch
-from gluonize.read.files.unpacked import unpacked
 from gluonize.read.files.modules import parse_file
+from gluonize.read.files.unpacked import unpacked
 from gluonize.read.inductor.launches import stated_launch
 from gluonize.read.kernels.listing import list_kernels
 from gluonize.read.launches.bound.completed import bound_launches
 from gluonize.request import TranslateRequest
 from gluonize.translation import translate_kernel
+from translation_of import dedent
+from triton.backends.compiler import GPUTarget
+from triton.language.extra import libdevice
 
 DEVICE = "DeviceProperties(type='cuda', index=0, multi_processor_count=132, cc=90, major=9, regs_per_multiprocessor=65536, warp_size=32)"
 HEAD = """
@@ -339,7 +338,7 @@ def test_what_a_translation_assumes_is_checked_where_inductor_launches_it(tmp_pa
     spec.loader.exec_module(module)
     module.call((None, None, None, 100))
     assert ran == [((None, None, None, 100, 1, 1, 1), {"stream": 0})]
-    with pytest.raises(ValueError, match="triton_tem_fused_2: .* is false for "):
+    with pytest.raises(ValueError, match="triton_tem_fused_2: .*(is false for|out of range)"):
         module.call((None, None, None, 2**31 - 2))
     assert len(ran) == 1
 

@@ -74,7 +74,7 @@ def test_helpers_that_are_handed_on_as_values_or_do_something_else_stay():
     assert len(helpers) == 2 and not instead
 
 
-REFUSED = 'gl.static_assert(False, "read: `it` was in no translated launch")'
+REFUSED = 'gl.static_assert(False, "`it` was in no translated launch")'
 
 
 def flipped(name: str, layout: str, up: str, down: str, end: str = "own") -> Helper:

@@ -8,13 +8,6 @@ from pathlib import Path
 
 import pytest
 from cluster_sources import SOURCES
-from test_module_launch_checks import ROWS, Tensor, _imported
-from slow_rows import slow_but
-from translation_of import dedent, launch, tensor, translate, validated
-from triton.backends.amd.compiler import HIPBackend
-from triton.backends.compiler import GPUTarget
-from triton.runtime import driver
-
 from gluonize.decide.choices.chosen import Choices, choices_of
 from gluonize.diagnostics import TranslationError
 from gluonize.judge.cycles.analysis import analyze
@@ -36,6 +29,12 @@ from gluonize.rules.targets import TARGETS
 from gluonize.rules.timing import TIMINGS
 from gluonize.trace.model.parse import parse_module
 from gluonize.translation import translate_kernel
+from slow_rows import slow_but
+from test_module_launch_checks import ROWS, Tensor, _imported
+from translation_of import dedent, launch, tensor, translate, validated
+from triton.backends.amd.compiler import HIPBackend
+from triton.backends.compiler import GPUTarget
+from triton.runtime import driver
 
 MATMUL = Path(__file__).resolve().parents[2] / "fixtures" / "matmul"
 SOURCE = dedent("""
@@ -340,7 +339,7 @@ def test_launches_are_checked_as_host_code_makes_them(tmp_path: Path):
     assert "grid[0]" in made.text
     path = tmp_path / "rows.py"
     path.write_text(made.text)
-    with pytest.raises(ValueError, match=r"k: .*grid\[0\].* is false for .*stride=32768"):
+    with pytest.raises(ValueError, match=r"k: .*grid\[0\].*stride=32768"):
         _imported(path).k[(2**12,)](x_ptr=Tensor(), y_ptr=Tensor(), apart=1, stride=2**15, BLOCK=64)
 
 

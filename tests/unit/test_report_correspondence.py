@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from gluonize.product.report.review.correspondence import correspond
 from gluonize.product.report.review.rows import Fold, Row, changed_parts, folded, rows_of
 from gluonize.product.report.review.text import GITHUB_LIMIT, github, unified
@@ -80,11 +79,13 @@ RESULT = [
     ("    gl.store(y_ptr + row, gl.sum(acc, axis=0))", (18,), "spelling"),
     ("", (), ""),
     ("", (), ""),
-    ("def _assume(kernel, *conditions):", (), "guard"),
-    ("    return kernel", (), "guard"),
+    ("def _check_row_sum(x_ptr, *_, **__):", (), "guard"),
+    ("    if x_ptr.untyped_storage().size() >= 2**31:", (), "guard"),
+    ('        raise ValueError("row_sum: x_ptr has 2 GiB or more")', (), "guard"),
     ("", (), ""),
     ("", (), ""),
-    ('_assume(row_sum, "below_2gib(x_ptr)")', (), "guard"),
+    ("row_sum.run = functools.partial(row_sum.run, enable_fp_fusion=True)", (), "guard"),
+    ("row_sum.add_pre_run_hook(_check_row_sum)", (), "guard"),
     ("", (), ""),
     ("", (), ""),
     ("def row_sums(x):", (21,), "same"),

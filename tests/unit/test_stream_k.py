@@ -12,10 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from slow_rows import slow_but
-from translation_of import dedent, launch, tensor, translate, validated
-from triton.compiler.errors import CompilationError
-
 from gluonize import translation
 from gluonize.decide.choices.chosen import Choices, choices_of
 from gluonize.facts.programs.shared_steps import SUMMED
@@ -44,6 +40,9 @@ from gluonize.rules.timing import TIMINGS
 from gluonize.search.candidates import ROWS
 from gluonize.trace.model.parse import parse_module
 from gluonize.translation import translate_kernel
+from slow_rows import slow_but
+from translation_of import dedent, launch, tensor, translate, validated
+from triton.compiler.errors import CompilationError
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 SOURCE = dedent("""
@@ -478,7 +477,7 @@ def test_host_code_launches_what_there_is_room_for(tmp_path: Path, monkeypatch):
 def test_the_check_of_arguments_is_inside():
     """It may ask for the programs that there are."""
     text = text_of()
-    assert text.rindex("\n_assume(") < text.index("product.run = _run_stream_k_product")
+    assert text.rindex("add_pre_run_hook(") < text.index("product.run = _run_stream_k_product")
 
 
 def test_the_choice_is_part_of_a_file_of_kernels_alone():

@@ -12,12 +12,11 @@ from pathlib import Path
 
 import fixture_set
 import pytest
-from translation_of import tensor
-
 from gluonize.decide.choices.chosen import choices_of
 from gluonize.judge.verdict import validate_launch
 from gluonize.read.spec.launch import LaunchSpec, read_launches
 from gluonize.request import with_options
+from translation_of import tensor
 
 COUNTS = (2, 4)
 
@@ -136,7 +135,7 @@ MATMUL = {
     "the wrong slot is read": Mistake(SLOT, ".index(free_slot)", "lds-in-flight", "a = a_smem.index(free_slot)"),
     "the slot that is read is filled": Mistake(FREE, ".index(slot)", "lds-in-flight", FIRST),
     "the slot of the iteration before is filled for ever": Mistake(
-        r"previous_slot\(slot, NUM_BUFFERS\)", "0", "lds-in-flight", FIRST
+        r"gl\.minimum\(\(slot - 1\)\.to\(gl\.uint32\), NUM_BUFFERS - 1\)\.to\(gl\.int32\)", "0", "lds-in-flight", FIRST
     ),
     "no wait behind the loop": Mistake(LAST, "", "lds-load-unwaited", COPY, LOOP),
     "no barrier behind the loop": Mistake(LEFT, "", "cluster-exit", COPY, LOOP),

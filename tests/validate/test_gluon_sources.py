@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 import fixture_set
-
+import pytest
 from gluonize.judge.verdict import validate_launch
 from gluonize.read.spec.launch import LaunchSpec, read_launches
 
@@ -342,7 +340,7 @@ MISTAKES = {
 def test_mistakes_in_a_kept_structure_are_found(wrong: str, tmp_path: Path):
     folder = fixture_set.ROOT / "hopper"
     text = (folder / "golden" / "gfx1250_kept.py").read_text()
-    begin, end = text.index("def fill("), text.index("def _assume")
+    begin, end = text.index("def fill("), text.index("@gluon.jit\ndef add_one(")
     own, kernel = text[begin:end], text[text.index("def specialized_matmul(") :]
     before, after = MISTAKES[wrong]
     assert before in own or before in kernel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -29,6 +30,10 @@ class Import:
     @property
     def of_gluon(self) -> bool:
         return is_of_gluon(self.meaning)
+
+    @property
+    def of_python(self) -> bool:
+        return self.module.partition(".")[0] in sys.stdlib_module_names
 
     @property
     def path(self) -> str:

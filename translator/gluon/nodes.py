@@ -76,11 +76,11 @@ class Least(Node):
 
 @dataclass(frozen=True)
 class Previous(Node):
-    """The slot before `slot` in a ring of `count`. function: what computes it; "" for a selection."""
+    """The slot before `slot` in a ring of `count`. unsigned: computed so, instead of by a selection."""
 
     slot: Node
     count: Node
-    function: str = ""
+    unsigned: bool = False
 
 
 ONE = Number("1")

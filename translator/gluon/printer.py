@@ -80,8 +80,8 @@ def _number(node: Node) -> Code:
         return code_of("min(", node.left, ", ", node.right, ")")
     if isinstance(node, nodes.Previous):
         slot, count = node.slot, node.count
-        if node.function:
-            return code_of(f"{node.function}(", slot, ", ", count, ")")
+        if node.unsigned:
+            return code_of("gl.minimum((", slot, " - 1).to(gl.uint32), ", count, " - 1).to(gl.int32)")
         return code_of("gl.where(", slot, " == 0, ", count, " - 1, ", slot, " - 1)")
     assert isinstance(node, nodes.Binary)
     binds = {"%": nodes.Binary, "*": (nodes.Binary, nodes.Least)}.get(node.op, ())

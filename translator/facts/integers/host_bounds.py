@@ -108,7 +108,34 @@ class Bound:
 
     def text(self, argument: Callable[[str], str] = str, programs: str = "grid") -> str:
         """As Python. argument: how an argument is spelled; programs: a list with the counts along the axes."""
-        return self._text(argument, programs, 0)
+        return self._neat()._text(argument, programs, 0)
+
+    def _neat(self) -> Bound:
+        """The same number as a person writes it: `(n - 1) * BLOCK + BLOCK - 1` is `n * BLOCK - 1`."""
+        if not any(isinstance(part, Bound) for part in self.parts):
+            return self
+        a, b = (part._neat() for part in self.parts)
+        if self.op != "+" and (self.op != "-" or b.number is None):
+            return Bound(self.op, (a, b))
+        whole, constant = _constant_apart(_of(self.op, a, b))
+        terms = [] if whole is None else whole._terms()
+        for i, term in enumerate(terms):
+            for before, times_ in (term.parts, term.parts[::-1]) if term.op == "*" else ():
+                count, less_ = _constant_apart(before)
+                if count is None or less_ != -1:
+                    continue
+                by = next((n for n, other in enumerate(terms) if other == times_ and n != i), None)
+                if by is None and (times_.number or 0) > max(constant, 0) + 1 or times_.number is None and by is None:
+                    continue
+                constant -= times_.number or 0
+                terms[i] = _of("*", count, times_)
+                terms = [other for n, other in enumerate(terms) if n != by]
+                return less(_sum(terms), -constant)._neat()
+        return less(_sum(terms), -constant) if terms else number(constant)
+
+    def _terms(self) -> list[Bound]:
+        """What a sum is made of."""
+        return [term for part in self.parts for term in part._terms()] if self.op == "+" else [self]
 
     def _text(self, argument: Callable[[str], str], programs: str, around: int) -> str:
         if self.op == "number":
@@ -190,6 +217,13 @@ def _constant_apart(a: Bound) -> tuple[Bound | None, int]:
         return None, a.number
     last = a.parts[1].number if a.op in ("+", "-") else None
     return (a, 0) if last is None else (a.parts[0], last if a.op == "+" else -last)
+
+
+def _sum(terms: Sequence[Bound]) -> Bound:
+    first, *others = terms
+    for other in others:
+        first = _of("+", first, other)
+    return first
 
 
 def plus(a: Bound, b: Bound) -> Bound:

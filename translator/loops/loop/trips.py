@@ -15,20 +15,11 @@ from gluonize.loops.loop import counts
 from gluonize.loops.loop.loop import LoopBody, PipelinedLoop, Statements, Trips
 from gluonize.loops.loop.site import LoopSite
 from gluonize.write.calls import calls
-from gluonize.write.state.unit import Record, Synthesized
-from gluonize.write.state.writing import Emit, added
+from gluonize.write.state.writing import Emit
 
 # Of `gl.where(slot == 0, count - 1, slot - 1)` LLVM makes a subtraction with overflow, in vector registers, where there are three
 # slots or more, though the slot is the same for all lanes. For two there is no difference.
-PREVIOUS_SLOT = Synthesized(
-    "previous_slot",
-    '''@gluon.jit
-def previous_slot(slot, count: gl.constexpr):
-    """The slot before `slot` in a ring of `count`; before slot 0 the last one."""
-    # As an unsigned number, -1 is greater than any slot.
-    return gl.minimum((slot - 1).to(gl.uint32), count - 1).to(gl.int32)
-''',
-)
+_UNSIGNED = "# The slot before: as an unsigned number, -1 is greater than any slot."
 
 
 class Rolled(Trips):
@@ -51,7 +42,9 @@ class Rolled(Trips):
         read = Binary(number, "+", ONE) if loop.reads_ahead else number
         top.append(Choose(loop.slot, Binary(read, "%", loop.depth)))
         if loop.free != loop.slot and loop.copies:
-            top.append(Choose(loop.free, _free_slot(site.facts, site.record, site.decided.choices, loop, number)))
+            free = _free_slot(site.facts, site.decided.choices, loop, number)
+            top += [line(_UNSIGNED)] if isinstance(free, Previous) and free.unsigned else []
+            top.append(Choose(loop.free, free))
         return tuple(top)
 
 
@@ -143,7 +136,7 @@ def last_slot(number: Node, depth: Node) -> Node:
     return Binary(Binary(Binary(number, "+", depth), "-", ONE), "%", depth)
 
 
-def _free_slot(facts: FunctionFacts, record: Record, choices: Choices, loop: PipelinedLoop, number: Node) -> Node:
+def _free_slot(facts: FunctionFacts, choices: Choices, loop: PipelinedLoop, number: Node) -> Node:
     """The slot of the tile ahead: one remainder less, or in the form that the compiler can tell apart from `slot`.
 
     Of indices `i % n` and `(i + c) % n` it knows that they differ. Where it does not, it puts a barrier between a read
@@ -155,7 +148,7 @@ def _free_slot(facts: FunctionFacts, record: Record, choices: Choices, loop: Pip
     told_apart = behind_reads and (loop.alternates or choices.asks("slot-form", "told-apart"))
     if told_apart or loop.mixed and facts.kernel.num_warps > 1 or loop.reads_ahead:
         return last_slot(number, loop.depth)
-    return Previous(Number(loop.slot), loop.depth, "" if loop.mixed else added(facts, record, PREVIOUS_SLOT))
+    return Previous(Number(loop.slot), loop.depth, not loop.mixed)
 
 
 __all__ = ["Rolled", "Rounds", "WrittenOut", "last_slot"]

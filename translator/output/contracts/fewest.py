@@ -31,8 +31,9 @@ def fewest(
 
     least: of arguments, what they are no less than in any launch that runs; values: of those that are the same number in all of these.
     """
-    spelled_out = {Condition(c.bound.given(values), c.most): what for c, what in conditions.items()}
-    every = {name: 1 for c in spelled_out for name in c.bound.divisors()} | dict(least)
+    given = {Condition(c.bound.given(values), c.most): what for c, what in conditions.items()}
+    every = {name: 1 for c in given for name in c.bound.divisors()} | dict(least)
+    spelled_out = {Condition(_uncapped(c.bound, every, c.most), c.most): what for c, what in given.items()}
     found: dict[Condition, str] = {}
     for condition, what in spelled_out.items():
         if condition.bound.number is not None and condition.bound.number <= condition.most:
@@ -51,6 +52,20 @@ def fewest(
         if more is None or known.get(more.bound, _MOST) <= more.most:
             del found[condition]
     return tuple(_together({c: found[c] for c in needed(found, every)}, every))
+
+
+def _uncapped(bound: Bound, least: Mapping[str, int], most: int) -> Bound:
+    """A bound for which `most` asks the same, without a least of some number and a greater one: `min(2**31, T) + 30 <= 2**29` is false for any
+    greater T too. Of sums, products and greatest ones of what is not negative: a product with 0 is 0 either way."""
+    if bound.op == "min" and any(part.number is not None and part.number > most for part in bound.parts):
+        return next(part for part in bound.parts if part.number is None or part.number <= most)
+    if bound.op not in ("+", "*", "max"):
+        return bound
+    a, b = bound.parts
+    low, high = least_number(a, least), least_number(b, least)  # None where it may be negative
+    first = _uncapped(a, least, most) if high is not None and high >= 0 else a
+    second = _uncapped(b, least, most) if low is not None and low >= 0 else b
+    return Bound(bound.op, (first, second))
 
 
 def _of_one_number(condition: Condition, least: Mapping[str, int]) -> Condition | None:

@@ -1,28 +1,38 @@
 """What is checked before each launch of a translated kernel: storage, signs, multiples, descriptors, and bounds of what its offsets are; and
 the options that change numbers, which every launch is given that does not say otherwise.
 
-    _assume(add_kernel, "below_2gib(x_ptr, y_ptr, output_ptr)", "n_elements <= 2**31 - 1024", enable_fp_fusion=True)
+    def _check_add_kernel(x_ptr, y_ptr, output_ptr, n_elements, *_, **__):
+        if n_elements > 2**31 - 1024:
+            raise ValueError(f"add_kernel: n_elements <= 2**31 - 1024 is false for {n_elements=}")
 
-One function of the file compiles the conditions of a kernel to one expression of its arguments, which a hook of the jit function works out;
-where a condition asks for the number of programs, it stands around the function's `run`. Options stand around `run` too, so that launches of
-other files, and those of `triton.autotune`, have them: what Triton does by itself differs from one release to the next.
+
+    add_kernel.run = functools.partial(add_kernel.run, enable_fp_fusion=True)
+    if os.environ.get("GLUON_LAUNCH_CHECKS") != "0":
+        add_kernel.add_pre_run_hook(_check_add_kernel)
+
+A check is a hook of the jit function, with the first arguments of the kernel; where a condition asks for the number of programs, it stands around
+the function's `run`. Options stand around `run` too, so that launches of other files, and those of `triton.autotune`, have them: what
+Triton does by itself differs from one release to the next.
 """
 
 from __future__ import annotations
 
-import functools
+import ast
 import re
+import textwrap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gluonize.facts.integers.host_bounds import Condition, spelled
-from gluonize.gluon.trees.function import LINE_LENGTH
+from gluonize.gluon.imports import Import
+from gluonize.gluon.trees.function import INDENT, LINE_LENGTH
 from gluonize.numbered import numbered
 from gluonize.output.contracts.fewest import fewest
 from gluonize.output.contracts.seen_rows import AS_LAUNCHED, shown
-from gluonize.read.files.generated_names import CHECKS
+from gluonize.read.files.generated_names import check_name
 from gluonize.read.spec.launch import LaunchSpec
+from gluonize.read.text.parsed import parsed_text
 from gluonize.triton_api.jit_functions import JITFunction
 from gluonize.write.contracts.configuration import Configuration, words_of
 from gluonize.write.contracts.contracts import quoted
@@ -139,54 +149,64 @@ def contract_of_texts(
 _FIELDS = ("within_2gib", "non_negative", "descriptors", "multiples", "aligned", "images", "positive")
 IMAGE_PARTS = "base, shape, strides, pixel_box_lower_corner, pixel_box_upper_corner, steps"
 
-# What conditions call beside `min`, `max` and `int`: parameters, and what is returned. What is no tensor (None, or a type that stands for
-# one while a launch is only warmed up) has nothing to check; one without a dtype may have any.
-HELPERS = {
-    "below_2gib": (
-        "*tensors",
-        'all([x.untyped_storage().size() < 2**31 for x in tensors if hasattr(x, "untyped_storage")])',
-    ),
-    "aligned": ("*tensors", 'all([x.data_ptr() % 16 == 0 for x in tensors if hasattr(x, "data_ptr")])'),
-    "tuples": ("*values", "all([isinstance(x, tuple) for x in values])"),
-    "image": ("parts", "len(parts) == 6 and {*map(len, parts[3:])} == {len(parts[1]) - 2}"),
-    "may_be": ("tensor, dtype", 'str(getattr(tensor, "dtype", dtype)).rpartition(".")[2] == dtype'),
-}
 SWITCH = "GLUON_LAUNCH_CHECKS"
-_BUILTINS = ("min", "max", "int")
-_OPTIONS, _GRID = "options", "grid"  # of a launch, which are no arguments of the kernel
+_BUILTINS = ("all", "getattr", "hasattr", "int", "isinstance", "len", "map", "max", "min", "str", "tuple")
+_TENSOR, _GRID, _OPTIONS, _OTHERS = "tensor", "grid", "options", "_"  # what a check has beside arguments of the kernel
+
+# Of a tensor: what is None, or a type that stands for a tensor while a launch is only warmed up, has nothing to check.
+_STORED = ("untyped_storage", "untyped_storage().size()")
+_PLACED = ("data_ptr", "data_ptr()")
+
+
+@dataclass(frozen=True)
+class Required:
+    """One condition of a launch. holds, broken: Python that is true where it is kept, and where it is not; said: what a refusal says,
+    as the inside of f-strings, the best one first; tensors: of which each is asked by itself."""
+
+    holds: str
+    broken: str
+    said: tuple[str, ...]
+    tensors: tuple[str, ...] = ()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether it is no longer than a line, nor the values that it names."""
+        return len(self.broken) <= LINE_LENGTH - len("    if :") and (
+            bool(self.tensors) or len(self.said[1]) <= _VALUES
+        )
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A contract, and of the arguments of its kernel those that are compile-time constants, which may be numbers of another class than
-    `int`, those that are None in some launch, and those that have defaults. run_with: the arguments, of a kernel that is launched by its own
+    """A contract, and the arguments of its kernel, of these those that are compile-time constants, which may be numbers of another class than
+    `int`, those that are None in some launch, and those that have defaults, with their texts. by_run: of a kernel that is launched by its own
     `run(...)`, which calls no hooks and is told no compile-time constants: these are taken to be 0. states_options: whether its decorator says
     what it is compiled with."""
 
     contract: RunTimeContract
-    arguments: frozenset[str]
+    arguments: tuple[str, ...]
     constants: frozenset[str] = frozenset()
     optional: frozenset[str] = frozenset()
-    defaults: frozenset[str] = frozenset()
-    run_with: tuple[str, ...] = ()
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    by_run: bool = False
     states_options: bool = False
-
-    def names_a_default(self, texts: Iterable[str]) -> bool:
-        """Whether conditions are about arguments that a launch may leave to their defaults."""
-        return any(re.search(rf"\b{name}\b", text) for text in texts for name in self.defaults)
 
     @property
     def conditions(self) -> list[tuple[Condition, str]]:
         """Those that can be asked: `run` does not say the grid."""
-        return [(c, what) for c, what in self.contract.conditions if not (self.run_with and c.bound.asks_grid())]
+        return [(c, what) for c, what in self.contract.conditions if not (self.by_run and c.bound.asks_grid())]
 
     @property
     def asks_grid(self) -> bool:
         return any(c.bound.asks_grid() for c, _ in self.conditions)
 
+    def word(self, name: str) -> str:
+        """What a check calls something beside the arguments of its kernel, of which one may have that name."""
+        return numbered(f"{name}_", self.arguments.__contains__) if name in self.arguments else name
+
     def number(self, name: str) -> str:
         """An argument, or a part of one that is a descriptor, as a number."""
-        if self.run_with and name in self.constants:
+        if self.by_run and name in self.constants:
             return "0"
         owner, _, size = name.partition(".shape[")
         if size:
@@ -199,17 +219,74 @@ class Asked:
         """A number of which more is made: those of some classes wrap around."""
         return f"int({self.number(name)})" if name in self.constants else self.number(name)
 
-    def multiples(self, names: Sequence[str]) -> str:
-        return " == ".join([*(f"{self.number(name)} % 16" for name in names), "0"])
+    def parts(self, text: str) -> list[str]:
+        """The arguments in an expression, or the parts of arguments, for a message."""
+        found: dict[str, None] = {}
 
-    def not_negative(self, names: Sequence[str]) -> str:
-        every = ", ".join(map(self.number, names))
-        return f"min({every}) >= 0" if len(names) > 1 else f"{every} >= 0"
+        def look(node: ast.AST) -> None:
+            own = node
+            while isinstance(own, ast.Subscript) and isinstance(own.slice, ast.Constant):
+                own = own.value
+            if isinstance(own, ast.Name):
+                known = own.id in self.arguments or (own.id == _GRID and own is not node)
+                found.update({f"{{{ast.unparse(node)}=}}": None} if known else {})
+            else:
+                for child in ast.iter_child_nodes(node):
+                    look(child)
 
-    def tensors(self, test: str, names: Sequence[str]) -> str:
-        """Of descriptors their tensors are tested."""
+        look(parsed_text(text, mode="eval"))
+        return [*found]
+
+    def multiples(self, names: Sequence[str]) -> Required:
+        numbers = [self.number(name) for name in names]
+        said = self.told(numbers, "{} is not a multiple of 16", "not all multiples of 16: {}")
+        holds = " == ".join([*(f"{number} % 16" for number in numbers), "0"])
+        return Required(holds, " or ".join(f"{number} % 16" for number in numbers), said)
+
+    def not_negative(self, names: Sequence[str]) -> Required:
+        numbers = [self.number(name) for name in names]
+        least = f"min({', '.join(numbers)})" if len(names) > 1 else numbers[0]
+        said = self.told(numbers, "{} is negative", "not all >= 0: {}")
+        return Required(f"{least} >= 0", f"{least} < 0", said)
+
+    def told(self, numbers: Sequence[str], one: str, several: str) -> tuple[str, ...]:
+        """What is said of one number, or of several: with their names, or where these are too many their values."""
+        parts = [part for number in numbers for part in self.parts(number)]
+        text = one if len(parts) == 1 else several
+        values = (", ".join(parts), ", ".join(parts).replace("=}", "}"))
+        return *(text.format(each) for each in values), text.format("").removesuffix(": ")
+
+    def tensors(self, names: Sequence[str], has: tuple[str, str], fits: str, broken: str, said: str) -> Required:
+        """Of descriptors their tensors are tested. has: an attribute of tensors, and what is asked of them by it; said: of one that fails."""
         tuples = {*self.contract.descriptors, *self.contract.images}
-        return f"{test}({', '.join(f'{name}[0]' if name in tuples else name for name in names)})"
+        every = tuple(f"{name}[0]" if name in tuples else name for name in names)
+        attribute, asked = has
+        one = self.word(_TENSOR) if len(every) > 1 else every[0]
+        sequence = f"({', '.join(every)}{',' * (len(every) == 1)})"
+        item = self.word(_TENSOR)
+        holds = f'all([{item}.{asked}{fits} for {item} in {sequence} if hasattr({item}, "{attribute}")])'
+        which = names[0] if len(names) == 1 else f"one of {', '.join(names)}"
+        told = tuple(said.format(which=x, it=one) for x in (which, "a tensor"))
+        return Required(holds, f'hasattr({one}, "{attribute}") and {one}.{asked}{broken}', told, every)
+
+    def stored(self, names: Sequence[str]) -> Required:
+        return self.tensors(names, _STORED, " < 2**31", " >= 2**31", "{which} has 2 GiB or more: {{{it}.shape}}")
+
+    def aligned(self, names: Sequence[str]) -> Required:
+        told = "{which} is not at a multiple of 16 bytes: {{{it}.data_ptr():#x}}"
+        return self.tensors(names, _PLACED, " % 16 == 0", " % 16", told)
+
+    def at_most(self, condition: Condition) -> Required:
+        """A bound of a number."""
+        value, most, low = condition.bound.text(self.whole), spelled(condition.most), self.contract.from_zero(condition)
+        holds = f"{low}{value} <= {most}"
+        parts = self.parts(value)
+        said = [f"{holds} is false for {', '.join(parts)}", f"out of range: {', '.join(parts)}"]
+        # What a launch has beside numbers of its own is to be seen in it.
+        known = {f"{{{name}=}}" for name in self.constants}
+        fewer = dict.fromkeys(re.sub(rf"^{{{_GRID}\[\d+\]", f"{{{_GRID}", part) for part in parts if part not in known)
+        said += [f"out of range: {', '.join(fewer)}"]
+        return Required(holds, f"not {holds}" if low else f"{value} > {most}", tuple(said))
 
     def unlike(self, row: Mapping[str, Any]) -> str:
         """That a launch is not one of a row; what it does not show may be anything."""
@@ -217,191 +294,241 @@ class Asked:
         for name, value in row.items():
             word = quoted(value) if isinstance(value, str) else repr(value)
             if name in AS_LAUNCHED:
-                texts.append(f"{_OPTIONS}.get({quoted(name)}, {AS_LAUNCHED[name]}) != {word}")
+                texts.append(f"{self.word(_OPTIONS)}.get({quoted(name)}, {AS_LAUNCHED[name]}) != {word}")
+            elif name in self.constants and self.by_run:
+                continue  # it is not told
             elif name in self.constants:
                 texts.append(f"{name} not in ({word}, None)")
             else:
-                texts.append(f"not may_be({name}, {word})")
-        return " or ".join(texts)
+                texts.append(f'str(getattr({name}, "dtype", {word})).rpartition(".")[2] != {word}')
+        return " or ".join(texts) or "False"
 
-    def texts(self, room: int) -> Iterator[str]:
-        """The conditions, as Python that is true where they hold, those first that others rest on. room: columns that one should have."""
+    def required(self, grid: str) -> list[Required]:
+        """The conditions, those first that others rest on. grid: what the number of programs is called."""
+        names = {rf"(?<![.\w]){word}(?=\()": f"builtins.{word}" for word in _BUILTINS if word in self.arguments}
+        names |= {rf"\b{_GRID}(?=\[)": grid} if grid != _GRID else {}
+        found = []
+        for one in self._required():
+            holds, broken, *said = one.holds, one.broken, *one.said
+            for name, other in names.items():
+                holds, broken, *said = (re.sub(name, other, text) for text in (holds, broken, *said))
+            found.append(replace(one, holds=holds, broken=broken, said=tuple(said)))
+        return found
 
-        def each(names: Sequence[str], text: Callable[[Sequence[str]], str]) -> Iterator[str]:
+    def _required(self) -> Iterator[Required]:
+        def each(names: Sequence[str], made: Callable[[Sequence[str]], Required]) -> Iterator[Required]:
+            """As many names in one as a line has room for."""
             while names:
-                count = next((n for n in range(len(names), 1, -1) if len(text(names[:n])) <= room), 1)
-                yield text(names[:count])
+                count = next((n for n in range(len(names), 1, -1) if made(names[:n]).has_room), 1)
+                yield made(names[:count])
                 names = names[count:]
 
         c = self.contract
-        yield from each((*c.descriptors, *c.images), lambda names: f"tuples({', '.join(names)})")
-        yield from (f"image({name})" for name in c.images)
-        yield from each(c.within_2gib, lambda names: self.tensors("below_2gib", names))
-        yield from each(c.aligned, lambda names: self.tensors("aligned", names))
+        for name in (*c.descriptors, *c.images):
+            parts = "base, shape, strides" if name in c.descriptors else IMAGE_PARTS
+            yield Required(
+                f"isinstance({name}, tuple)", f"not isinstance({name}, tuple)", (f"{name} is not ({parts})",)
+            )
+        for name in c.images:
+            holds = f"len({name}) == 6 and {{*map(len, {name}[3:])}} == {{len({name}[1]) - 2}}"
+            yield Required(holds, f"not ({holds})", (f"{name} is not ({IMAGE_PARTS})",))
+        yield from each(c.within_2gib, self.stored)
+        yield from each(c.aligned, self.aligned)
         yield from each(c.multiples, self.multiples)
         yield from each(c.signed, self.not_negative)
-        yield from (f"2**-30 <= {name} <= 2**30" for name in c.positive)
-        yield from (f"{c.from_zero(b)}{b.bound.text(self.whole)} <= {spelled(b.most)}" for b, _ in self.conditions)
+        for name in c.positive:
+            holds = f"2**-30 <= {name} <= 2**30"
+            yield Required(holds, f"not {holds}", (f"{holds} is false for {{{name}=}}",))
+        yield from (self.at_most(condition) for condition, _ in self.conditions)
         for some in c.of_some:
             others = self.unlike(some.row)
-            yield from each(some.multiples, lambda names: f"{self.multiples(names)} or {others}")
-            yield from each(some.aligned, lambda names: f"{self.tensors('aligned', names)} or {others}")
+            for asked in (*each(some.multiples, self.multiples), *each(some.aligned, self.aligned)):
+                holds = f"{asked.holds} or {others}"
+                said = tuple(text.replace(f"{{{self.word(_TENSOR)}.data_ptr():#x}}", "") for text in asked.said)
+                yield Required(holds, f"not ({holds})", tuple(text.removesuffix(": ") for text in said))
+
+
+_VALUES = 80  # columns of a message beside the name of a kernel
+
+
+def _statements(one: Required, kernel: str, tensor: str) -> list[str]:
+    """Raises where a launch breaks a condition."""
+    looped = len(one.tensors) > 1
+    depth = 3 if looped else 2
+    quote = ('f"' if "{" in said else '"' for said in one.said)
+    raised = [f"{'    ' * depth}raise ValueError({mark}{kernel}: {said}\")" for mark, said in zip(quote, one.said)]
+    valued = [line for line, said in zip(raised, one.said) if "{" in said]
+    wrapped = LINE_LENGTH + len("raise ValueError()") - len(INDENT)  # in lines of its own
+    lines = [f"    for {tensor} in ({', '.join(one.tensors)}):"] if looped else []
+    lines += [f"{'    ' * (depth - 1)}if {one.broken}:"]
+    return [*lines, next((x for most in (LINE_LENGTH, wrapped) for x in valued if len(x) <= most), raised[-1])]
+
+
+def _read(lines: Sequence[str]) -> set[str]:
+    """The names in the body of a check."""
+    return {n.id for n in ast.walk(parsed_text(textwrap.dedent("\n".join(lines)))) if isinstance(n, ast.Name)}
 
 
 @dataclass(frozen=True)
 class Checks:
-    """The launch checks of a file. name: of the function that installs them; width: of the file, in columns; returns: whether the kernel
-    that it is given is asked for, as by decorators; options: what kernels are launched with where a launch does not say otherwise.
-    """
+    """The launch checks of a file. taken: names that it has; options: what kernels are launched with where a launch does not say otherwise."""
 
     asked: tuple[Asked, ...]
-    name: str = CHECKS
-    width: int = LINE_LENGTH
-    returns: bool = False
+    taken: frozenset[str] = frozenset()
     options: tuple[tuple[str, Any], ...] = ()
 
     def __bool__(self) -> bool:
-        return any(map(self.arguments, self.asked))
+        return any(map(self.applies, self.asked))
 
-    def arguments(self, asked: Asked) -> list[str]:
-        """What the function is called with for a kernel, beside the kernel."""
-        names = [f"names={asked.run_with!r}"] if asked.run_with else []
-        options = [] if asked.states_options else [f"{name}={value!r}" for name, value in self.options]
-        return [*map(quoted, self.texts(asked)), *names, *options]
+    def applies(self, asked: Asked) -> bool:
+        """Whether launches of a kernel are changed at all."""
+        return bool(self.required(asked)) or self.pins(asked)
 
-    def word(self, name: str) -> str:
-        """What conditions call a function, or the options of a launch: an argument of a kernel may have its name."""
-        return numbered(f"{name}_", self._arguments.__contains__) if name in self._arguments else name
+    def pins(self, asked: Asked) -> bool:
+        return bool(self.options) and not asked.states_options
 
-    @functools.cached_property
-    def _arguments(self) -> frozenset[str]:
-        return frozenset().union(*(asked.arguments for asked in self.asked))
+    @property
+    def grid(self) -> str:
+        """What checks call the number of programs: an argument of a kernel may have that name."""
+        return numbered(_GRID, {name for asked in self.asked for name in asked.arguments}.__contains__)
 
-    def texts(self, asked: Asked) -> list[str]:
-        """The conditions of a kernel."""
-        found = list(asked.texts(self.width - len('    "",')))
-        for word in (*HELPERS, *_BUILTINS, _OPTIONS, _GRID):
-            if word in self._arguments:
-                found = [re.sub(rf"\b{word}(?=[([.])", self.word(word), text) for text in found]
-        return found
+    def required(self, asked: Asked) -> list[Required]:
+        return asked.required(self.grid)
 
-    def call(self, jit: str, asked: Asked) -> str:
-        """What has every launch of the jit function `jit` checked, and gives it back."""
-        return f"{self.name}({', '.join([jit, *self.arguments(asked)])})"
+    def name_of(self, kernel: str) -> str:
+        return numbered(check_name(kernel), self.taken.__contains__)
 
-    def decorator(self, name: str, asked: Asked) -> str:
+    def check(self, kernel: str, asked: Asked) -> str:
+        """The function that refuses launches of a kernel; "" where there is nothing to refuse."""
+        if not (required := self.required(asked)):
+            return ""
+        body = [line for one in required for line in _statements(one, kernel, asked.word(_TENSOR))]
+        options = asked.word(_OPTIONS)
+        more = f"**{options if options in _read(body) else numbered('__', asked.arguments.__contains__)}"
+        parameters = [*self.parameters(asked), *([self.grid] if asked.asks_grid else []), more]
+        head = f"def {self.name_of(kernel)}({', '.join(parameters)}):"
+        if len(head) > LINE_LENGTH and len(", ".join(parameters)) > LINE_LENGTH - len(INDENT):
+            every = textwrap.wrap(", ".join(parameters), LINE_LENGTH - len(INDENT), break_on_hyphens=False)
+            head = "\n".join([f"def {self.name_of(kernel)}(", *(INDENT + line for line in every), "):  # fmt: skip"])
+        return "\n".join([head, *body])
+
+    def parameters(self, asked: Asked) -> list[str]:
+        """Those of a check: of a kernel what its conditions read, where they are given by name, else all that come before them too."""
+        read = _read([f"{text}\n" for one in self.required(asked) for text in (one.broken, *one.tensors)])
+        given = [name for name in asked.arguments if not (asked.by_run and name in asked.constants)]
+        named = [name for name in given if name in read]
+        if asked.asks_grid:
+            return named  # with their defaults
+        if not self.by_name(asked):
+            named = given[: given.index(named[-1]) + 1] if named else []
+        defaults = {name: text if name in read else None for name, text in asked.defaults.items()}
+        for name in reversed(
+            named if asked.contract.of_some else []
+        ):  # a launch may leave to Triton what a configuration says
+            if name not in asked.constants:
+                break
+            defaults.setdefault(name, None)
+        if self.by_name(asked):
+            named = sorted(named, key=lambda name: name in defaults)
+        every = [f"{name}={defaults[name]}" if name in defaults else name for name in named]
+        return every if self.by_name(asked) else [*every, f"*{numbered('_', asked.arguments.__contains__)}"]
+
+    def by_name(self, asked: Asked) -> bool:
+        """Whether a check is given arguments by their names: it asks for the grid, or there are too many of them for a line."""
+        return not asked.by_run and (asked.asks_grid or len(", ".join(asked.arguments)) > 2 * LINE_LENGTH)
+
+    def installed(self, kernel: str, jit: str, asked: Asked) -> str:
+        """The statements that have launches of `jit` checked, and given the options of the file."""
+        lines = []
+        if self.pins(asked):
+            options = ", ".join(f"{name}={value!r}" for name, value in self.options)
+            lines.append(f"{jit}.run = functools.partial({jit}.run, {options})")
+        if self.required(asked):
+            check = self.name_of(kernel)
+            lines.append(f'if os.environ.get("{SWITCH}") != "0":')
+            if asked.by_run:
+                lines.append(f"    {jit}.run = {self.wrapper(asked)}({jit}.run, {check})")
+            elif asked.asks_grid:
+                lines.append(f"    {jit}.run = {self.wrapper(asked)}({jit}, {check})")
+            elif self.by_name(asked):
+                names = f"dict(zip({jit}.arg_names, args))"
+                lines.append(f"    {jit}.add_pre_run_hook(lambda *args, **given: {check}(**{names} | given))")
+            else:
+                lines.append(f"    {jit}.add_pre_run_hook({check})")
+        return "\n".join(lines)
+
+    def below(self, kernel: str, jit: str, asked: Asked) -> str:
+        """What stands below a kernel."""
+        check = self.check(kernel, asked)
+        return "\n\n\n".join([*([check] if check else []), self.installed(kernel, jit, asked)])
+
+    def decorator(self, name: str, kernel: str, asked: Asked) -> str:
         """The same as a decorator, for a kernel that is no global of the file."""
-        return f"def {name}(kernel):\n    return {self.call('kernel', asked)}"
+        check = self.check(kernel, asked)
+        inside = textwrap.indent(self.installed(kernel, "kernel", asked), "    ")
+        own = f"def {name}(kernel):\n{inside}\n    return kernel"
+        return "\n\n\n".join([*([check] if check else []), own])
 
-    def functions(self) -> dict[str, str]:
-        """What conditions of the file call, by what they call it: the definitions of helpers, and the names of Python's own functions."""
-        every = "\n".join(text for asked in self.asked for text in self.texts(asked))
-        found = {}
-        for name in (*HELPERS, *_BUILTINS):
-            word = self.word(name)
-            if re.search(rf"\b{word}\(", every):
-                found[word] = "\n".join(_returning(word, *HELPERS[name])) if name in HELPERS else name
-        return found
+    def wrapper(self, asked: Asked) -> str:
+        return numbered("_checked_run" if asked.by_run else "_checked_with_grid", self.taken.__contains__)
 
-    def function(self) -> str:
-        """The function that the file calls for each kernel."""
-        functions = self.functions()
-        known = {word: word if "\n" in text else text for word, text in functions.items() if word != text}
-        known["refuse"] = "refuse"
-        grid, options = self.word(_GRID), self.word(_OPTIONS)
-        asks_grid = any(asked.asks_grid for asked in self.asked)
-        by_run = any(asked.run_with for asked in self.asked)
-        # A check that asks for the grid is given defaults with all else.
-        defaults = not asks_grid and any(asked.names_a_default(self.texts(asked)) for asked in self.asked)
-        known |= {"defaults": "defaults"} if defaults else {}
-        named = "    defaults = {p.name: p.default for p in kernel.params if p.has_default}"
-        names = (
-            'f"{p.name}=defaults.get({p.name!r})" for p in kernel.params'
-            if defaults
-            else 'f"{name}=None" for name in kernel.arg_names'
-        )
-        names = f'f"{{name}}=None" for name in names) if names else ", ".join({names}' if by_run else names
-        more = f", {grid}=None" if asks_grid else ""
-        texts = [self.texts(asked) for asked in self.asked]
-        # What no condition asks for needs no name.
-        asks_options = any(re.search(rf"\b{options}\.", text) for every in texts for text in every)
-        options = options if asks_options or "_" in self._arguments else "_"
-        pins = any(self.options and not asked.states_options for asked in self.asked)
-        pinned = ["    kernel.run = functools.partial(kernel.run, **options)"] if pins else []
-        returned = ["    return kernel"] if self.returns else []
-        if not any(texts):
-            said = '    """Give options to launches of a kernel that do not say them."""'
-            lines = [f"def {self.name}(kernel, **options):", said, "    import functools", "", *pinned, *returned]
-            return "\n".join(lines)
-        parameters = ["kernel", "*conditions", *(["names=()"] if by_run else []), *(["**options"] if pins else [])]
-        said = "Refuse launches of a kernel for which a condition is false"
-        said += "; give options to those that do not say them." if pins else "."
-        scope = "{%s}" % ", ".join(f'"{word}": {text}' for word, text in known.items())
-        check = f'    check = eval(f"lambda {{arguments}}{more}, **{options}: {{tests}}", %s)'
-        checks = [check % scope] if len(check % scope) <= self.width else [f"    known = {scope}", check % "known"]
-        nothing = "" if all(texts) else ' or "True"'
-        lines = [
-            f"def {self.name}({', '.join(parameters)}):",
-            f'    """{said}"""',
-            *(["    import functools"] if pins else []),
-            "    import os",
-            "",
-        ]
-        for text in functions.values():
-            lines += [*(f"    {line}" for line in text.split("\n")), ""] if "\n" in text else []
-        lines += [
-            "    def refuse(condition, given):",
-            '        names = [name for name in compile(condition, "", "eval").co_names if name in given]',
-            '        values = ", ".join(f"{name}={getattr(given[name], \'shape\', ()) or given[name]}" for name in names)',
-            f'        raise ValueError(f"{{kernel.{"fn." * by_run}__name__}}: {{condition}} is false for {{values}}")',
-            "",
-            *([named] if defaults or asks_grid else []),
-            f'    arguments = ", ".join({names})',
-            f'    tests = " and ".join(f"({{text}} or refuse({{text!r}}, locals()))" for text in conditions){nothing}',
-            *checks,
-            *pinned,
-        ]
-        if asks_grid:
-            lines += [
-                "    run = kernel.run",
-                "",
-                "    def checked(*args, grid, warmup=False, **kwargs):",
-                "        given = defaults | dict(zip(kernel.arg_names, args)) | kwargs",
-                "        programs = [*(grid(given) if callable(grid) else grid), 1, 1, 1]",
-                "        if not warmup and 0 not in programs:",
-                f"            check(**given, {grid}=programs)",
-                "        return run(*args, grid=grid, warmup=warmup, **kwargs)",
-                "",
-            ]
-        installed = "kernel.run = checked" if asks_grid else "kernel.add_pre_run_hook(check)"
-        if by_run:  # kernels of other files are made the same way: one function serves both
-            lines += [
-                "    plain = kernel.run",
-                "",
-                "    def run(*args, **kwargs):",
-                "        check(*args[: len(names)])",
-                "        return plain(*args, **kwargs)",
-                "",
-            ]
-            installed = f"if names:\n            kernel.run = run\n        else:\n            {installed}"
-        lines += [f'    if os.environ.get("{SWITCH}") != "0":', f"        {installed}"]
-        return "\n".join([*lines, *returned])
+    @property
+    def imports(self) -> set[Import]:
+        """The modules that checks name."""
+        required = [one for asked in self.asked for one in self.required(asked)]
+        found = {Import("functools")} if any(map(self.pins, self.asked)) else set()
+        found |= {Import("os")} if required else set()
+        return found | ({Import("builtins")} if any("builtins." in one.broken for one in required) else set())
+
+    def functions(self) -> list[str]:
+        """What checks of the file share."""
+        required = [asked for asked in self.asked if self.required(asked)]
+        by_run = next((asked for asked in required if asked.by_run), None)
+        of_grid = [asked for asked in required if asked.asks_grid and not asked.by_run]
+        out = []
+        if by_run is not None:
+            out.append(f"""def {self.wrapper(by_run)}(run, check):
+    def checked(*args, **kwargs):
+        check(*args)
+        return run(*args, **kwargs)
+
+    return checked""")
+        if of_grid:
+            defaults = any(asked.defaults for asked in of_grid)
+            known = "{p.name: p.default for p in kernel.params if p.has_default} | " if defaults else ""
+            out.append(f"""def {self.wrapper(of_grid[0])}(kernel, check):
+    run = kernel.run
+
+    def checked(*args, grid, warmup=False, **kwargs):
+        given = {known}dict(zip(kernel.arg_names, args)) | kwargs
+        programs = [*(grid(given) if callable(grid) else grid), 1, 1, 1]
+        if not warmup and 0 not in programs:
+            check(**given, {self.grid}=programs)
+        return run(*args, grid=grid, warmup=warmup, **kwargs)
+
+    return checked""")
+        return out
 
 
-def _returning(name: str, parameters: str, value: str) -> list[str]:
-    return [f"def {name}({parameters}):", f"    return {value}"]
-
-
-def asked_of(contract: RunTimeContract, fn: JITFunction, specs: Iterable[LaunchSpec]) -> Asked:
-    """What the kernel `fn` asks of launches, translated for `specs`."""
+def asked_of(
+    contract: RunTimeContract, fn: JITFunction, specs: Iterable[LaunchSpec], node: ast.FunctionDef | None = None
+) -> Asked:
+    """What the kernel `fn` asks of launches, translated for `specs`. node: its definition, at the top level of its file."""
     optional = {name for spec in specs for name, value in spec.constexprs.items() if value is None}
     constants = frozenset(p.name for p in fn.params if p.is_constexpr)
-    defaults = frozenset(p.name for p in fn.params if p.has_default)
-    return Asked(contract, frozenset(p.name for p in fn.params), constants, frozenset(optional - constants), defaults)
+    written = {}
+    if node is not None:
+        positional = [*node.args.posonlyargs, *node.args.args]
+        written = dict(zip((a.arg for a in positional[::-1]), node.args.defaults[::-1]))
+    defaults = {}
+    for p in (p for p in fn.params if p.has_default):
+        text = written.get(p.name)
+        plain = isinstance(text, (ast.Name, ast.Constant))
+        defaults[p.name] = ast.unparse(text) if plain else repr(getattr(p.default, "value", p.default))
+    return Asked(contract, tuple(p.name for p in fn.params), constants, frozenset(optional - constants), defaults)
 
 
 __all__ = [
-    "HELPERS",
     "SWITCH",
     "Asked",
     "AskedOfSome",

@@ -171,6 +171,7 @@ class AuthorFile:
         footer = [*left, *lines, *self.footer]
         header = [cst.EmptyLine(comment=cst.Comment(line)) for line in edits.header.split("\n")]
         at = 1 if self._has_docstring else 0
+        out = _with_standard(out, [line for line in edits.imports if line.of_python], at)
         header = [BLANK, *header] if at else header
         if at < len(out):
             out[at] = with_lines_above(out[at], header)
@@ -194,12 +195,30 @@ class AuthorFile:
 
     def _imports(self, edits: FileEdits) -> list[Statement]:
         """The new imports, and the constants under them."""
-        first, *rest = [line.statement for line in edits.imports] or [None]
+        first, *rest = [line.statement for line in edits.imports if not line.of_python] or [None]
         gap = [BLANK] if self._after_imports() == self._has_docstring else []
         lines = [with_lines_above(first, gap), *rest] if first is not None else []
         above = [BLANK] if edits.constants else []
         constants = edits.placed(edits.constants)
         return lines + [with_lines_above(s, above if not i else ()) for i, s in enumerate(constants)]
+
+
+def _with_standard(out: Sequence[Statement], imports: Sequence[Import], at: int) -> list[Statement]:
+    """Statements with Python's own modules imported at a place, or behind what has to be the first import."""
+    if not imports:
+        return [*out]
+    at += any(code(s).startswith("from __future__") for s in out[at : at + 1])
+    new = [line.statement for line in imports]
+    rest = [*out[at:]]
+    if rest and not rest[0].leading_lines and not _is_of_python(rest[0]):
+        rest[0] = with_lines_above(rest[0], (BLANK,))
+    return [*out[:at], *new, *rest]
+
+
+def _is_of_python(s: Statement) -> bool:
+    """Whether a statement imports modules of Python's own."""
+    known = (alias for i in _imports_of(s) if isinstance(i, cst.Import) for alias in i.names)
+    return any(Import(alias.evaluated_name).of_python for alias in known)
 
 
 def apart(block: Block) -> Block:

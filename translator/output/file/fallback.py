@@ -12,7 +12,7 @@ from typing import Any
 
 from gluonize.gluon.imports import Import
 from gluonize.gluon.trees.function import formatted
-from gluonize.output.contracts.launch_checks import Checks, asked_of
+from gluonize.output.contracts.launch_checks import asked_of
 from gluonize.output.contracts.seen_rows import MATCHES, SEEN, shown, spelled
 from gluonize.output.merging.kernel_family import Family
 from gluonize.triton_api import front_end, jit_functions
@@ -94,16 +94,11 @@ def fits_function(family: Family, picked_later: bool) -> str:
 def assumed_lines(family: Family) -> list[str]:
     """Statements that return False for a launch outside of the contract."""
     asked = asked_of(family.contract, family.loaded.fn, [version.spec for version in family.versions])
-    checks = Checks((asked,))
-    lines = []
-    for word, text in checks.functions().items():
-        if text != word:
-            lines += [f"    {line}" for line in text.split("\n")] if "\n" in text else [f"    {word} = {text}"]
-    grid = checks.word("grid")
+    grid, options = asked.word("grid"), asked.word("options")
     more = [f"{grid}=None"] if family.contract.asks_grid else []
-    parameters = [*(f"{p.name}=None" for p in family.loaded.fn.params), *more, f"**{checks.word('options')}"]
-    every = " and ".join(f"({text})" for text in checks.texts(asked))
-    lines += [f"    def assumed({', '.join(parameters)}):", f"        return {every}"]
+    parameters = [*(f"{p.name}=None" for p in family.loaded.fn.params), *more, f"**{options}"]
+    every = " and ".join(f"({one.holds})" for one in asked.required(grid))
+    lines = [f"    def assumed({', '.join(parameters)}):", f"        return {every}"]
     if not more:
         return [*lines, "    if not assumed(**given):", "        return False"]
     return [

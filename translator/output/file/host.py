@@ -15,7 +15,7 @@ from typing import Any
 
 import libcst as cst
 from gluonize.diagnostics import Diagnostic, TranslationError
-from gluonize.gluon.imports import TRITON_LANGUAGE, in_order
+from gluonize.gluon.imports import TRITON_LANGUAGE, Import, in_order
 from gluonize.gluon.trees.function import (
     JIT,
     Block,
@@ -166,9 +166,8 @@ class _Rewriting:
         own = {key[2] for key in self.translated if key not in self.kept} | self.superseded
         self.pool = HelperPool(self.base_name, names_in(versions) | (self.names.bound - own))
         self.families = families_of(versions, self.pool)
-        decorated = not all(map(self.is_plain, self.families))
         asked = [self.asked(family) for family in self.families]
-        self.checks = checks_of(asked, self.pool.taken, facts, decorated)
+        self.checks = checks_of(asked, self.pool.taken, facts)
         self.plain = [fn for key, fn in plain.items() if key not in self.kept]
         self.moved = MovedImports()
         self.of_inductor = any(stated_of(version) is not None for version in versions)
@@ -224,7 +223,8 @@ class _Rewriting:
         unseen = launches(self.file.statements, self.facts.options, edits)
         copies = [h for h in self.pool.helpers if not self.here(h.fn)]
         self.needs()
-        checks = [definitions(formatted(self.checks.function()))] if self.checks and not self.general else []
+        shared = [] if self.general else self.checks.functions()
+        checks = [definitions(formatted(text)) for text in shared]
         blocks = [inductor_sources()] if self.of_inductor else []
         blocks += [h.block for h in copies] + ([definitions(fallback.LAUNCHER)] if self.general else [])
         if checks or blocks or self.prelude.definitions:
@@ -276,16 +276,16 @@ class _Rewriting:
         jit = f"{family.name}{'.fn' * sum(d.kind != 'jit' for d in loaded.decorators)}"
         runs = self.persistent(family, jit, plain)
         asked = self.asked(family)
-        if not self.checks.arguments(asked):
+        if not self.checks.applies(asked):
             return Replacement(line, family.function, family.before, runs)
         if plain:
-            check = definitions(formatted(self.checks.call(jit, asked)))
+            check = definitions(formatted(self.checks.below(family.name, jit, asked)))
             # The grid of the source is checked; of programs that share steps, their own.
             after = (check, *runs) if family.shared is not None else (*runs, check)
             return Replacement(line, family.function, family.before, after)
         # A kernel that host code may wrap or make again: its launches are checked where the jit function is made.
         checked, by_run = checked_name(family.name), self.is_run_by_inductor(family)
-        decorator = definitions(formatted(self.checks.decorator(checked, asked)))
+        decorator = definitions(formatted(self.checks.decorator(checked, family.name, asked)))
         return Replacement(line, family.function, (*family.before, decorator), hook=checked, around_all=by_run)
 
     def asked(self, family: Family) -> Asked:
@@ -293,7 +293,7 @@ class _Rewriting:
         asked = replace(asked_by(family), states_options=any(stated_of(v) is not None for v in family.versions))
         if not self.is_run_by_inductor(family):
             return asked
-        return replace(asked, run_with=tuple(p.name for p in family.loaded.fn.params if not p.is_constexpr))
+        return replace(asked, by_run=True)
 
     def is_plain(self, family: Family) -> bool:
         """Whether a kernel is defined at the top level, under Triton's own decorators alone."""
@@ -431,6 +431,7 @@ class _Rewriting:
         """Import what the output needs, and no longer what only replaced code read, or what a copy has the name of."""
         lines = {*BASE_IMPORTS, *self.prelude.imports, *(fallback.LAUNCHER_IMPORTS if self.general else ())}
         lines |= {*INDUCTOR_IMPORTS} if self.of_inductor else set()
+        lines |= self.checks.imports - ({Import("functools"), Import("os")} if self.general else set())
         needed = in_order(lines.union(*(v.emitted.record.imports for v in self.versions)))
         left = self.names.read_without(gone)
         unread = self.names.read - left.names.union(*map(loads, new)) - left.texts

@@ -13,14 +13,12 @@ import libcst as cst
 from gluonize.gluon.imports import in_order
 from gluonize.gluon.trees.function import BLANK, JIT, Block, definitions, formatted, with_lines_above
 from gluonize.gluon.trees.origins import Printed
-from gluonize.numbered import numbered
 from gluonize.output.contracts.launch_checks import SWITCH, Asked, Checks, asked_of
 from gluonize.output.file.author import apart
 from gluonize.output.file.import_aliases import aliases
 from gluonize.output.merging.helper_pool import HelperPool
 from gluonize.output.merging.kernel_family import Family, KernelVersion, families_of
 from gluonize.output.programs.runs import persistent_run, stream_k_run
-from gluonize.read.files.generated_names import CHECKS
 from gluonize.read.names.file_names import FileNames
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.read.text.style import DEFAULT_LINE_LENGTH
@@ -72,30 +70,32 @@ def standalone_module(versions: Sequence[KernelVersion], facts: SourceFacts) -> 
     blocks = [*prelude.definitions, *(h.block for h in pool.helpers)]
     asked = [asked_by(family) for family in families]
     checks = checks_of(asked, pool.taken | prelude.names.keys(), facts)
-    blocks += [definitions(formatted(checks.function()))] if checks else []
+    blocks += [definitions(formatted(text)) for text in checks.functions()]
     for family, of_launches in zip(families, asked):
         blocks += [*family.before, (family.function.defined(JIT),)]
         if family.tiles is not None:
             blocks += [definitions(persistent_run(family.name, family.name, family.tiles))]
-        if checks.arguments(of_launches):
-            blocks += [definitions(formatted(checks.call(family.name, of_launches)))]
+        if checks.applies(of_launches):
+            blocks += [definitions(formatted(checks.below(family.name, family.name, of_launches)))]
         if family.shared is not None:
             blocks += [definitions(stream_k_run(family.name, family.name, family.shared))]
         others = {v.spec.kernel.rpartition(".")[2] for v in family.versions} - {family.name}
         blocks += [definitions(f"{name} = {family.name}") for name in sorted(others)]
     notes = tuple(note for family in families for note in family.notes)
+    prelude.imports |= checks.imports
     return Printed.of(_laid_out(header(families, facts), prelude, blocks, facts.triton)), notes
 
 
 def asked_by(family: Family) -> Asked:
     """What a kernel asks of launches."""
-    return asked_of(family.contract, family.loaded.fn, [version.spec for version in family.versions])
+    loaded = family.loaded
+    node = loaded.node if "." not in loaded.qualname else None
+    return asked_of(family.contract, loaded.fn, [version.spec for version in family.versions], node)
 
 
-def checks_of(asked: Sequence[Asked], taken: Collection[str], facts: SourceFacts, returns: bool = False) -> Checks:
-    """The launch checks of a file. taken: names that it has already; returns: whether what installs them is a decorator of some kernel."""
-    fusion = ((FP_FUSION, facts.fuses),)
-    return Checks(tuple(asked), numbered(CHECKS, taken.__contains__), facts.line_length, returns, fusion)
+def checks_of(asked: Sequence[Asked], taken: Collection[str], facts: SourceFacts) -> Checks:
+    """The launch checks of a file. taken: names that it has already."""
+    return Checks(tuple(asked), frozenset(taken), ((FP_FUSION, facts.fuses),))
 
 
 def _laid_out(header: str, prelude: Prelude, blocks: Sequence[Block], triton: str) -> cst.Module:
@@ -103,10 +103,11 @@ def _laid_out(header: str, prelude: Prelude, blocks: Sequence[Block], triton: st
     new = [*prelude.constants, *(s for block in blocks for s in block)]
     needed = in_order({*BASE_IMPORTS, *prelude.imports})
     given = aliases(needed, new, FileNames(ast.Module([], [])), triton)
-    imports = [line.statement for line in given.imported(needed)]
+    imported = given.imported(needed)
+    standard, imports = ([line.statement for line in imported if line.of_python is own] for own in (True, False))
     constants = [given.within(s) for s in prelude.constants]
-    gaps = [with_lines_above(part[0], (BLANK,)) for part in (imports, constants) if part]
-    parts = [*gaps[:1], *imports[1:], *gaps[1:], *constants[1:]]
+    above = [part for part in (standard, imports, constants) if part]
+    parts = [s for first, *rest in above for s in (with_lines_above(first, (BLANK,)), *rest)]
     parts += [given.within(s) for block in blocks for s in apart(block)]
     return cst.Module(parts, header=[cst.EmptyLine(comment=cst.Comment(line)) for line in header.split("\n")])
 

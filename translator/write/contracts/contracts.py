@@ -72,13 +72,13 @@ _SHAPE_CALLS = frozenset(
 _OF_TENSORS = frozenset("reshape view broadcast_to expand_dims".split())  # the first argument as functions
 
 
-def untranslated(fn: JITFunction, condition: str) -> str:
+def untranslated(condition: str) -> str:
     """The statement that stands for code which no launch reached, under a compile-time condition.
 
     It names no line: a comment above would change the text of what does the same.
     """
     what = " ".join(condition.split()) or "this code"
-    return f"gl.static_assert(False, {quoted(f'{fn.__name__}: `{what}` {_UNTRANSLATED}')})"
+    return f"gl.static_assert(False, {quoted(f'`{what}` {_UNTRANSLATED}')})"
 
 
 def idle_loop(facts: FunctionFacts, loop: ast.For, emit: Callable[[ast.expr], Written]) -> list[Code]:
@@ -115,7 +115,7 @@ def missing_side(facts: FunctionFacts, owned: Container[ast.AST], s: ast.If) -> 
     decided = isinstance(fact, ConstFact) and fact.value and not s.orelse
     if not decided or not any(n in owned for inner in s.body for n in ast.walk(inner)):
         return []
-    refusal, indent = untranslated(facts.frame.fn, negated(facts.source.of(s.test))), facts.source.indent(s)
+    refusal, indent = untranslated(negated(facts.source.of(s.test))), facts.source.indent(s)
     return [(end, end, f"\n{indent}else:\n{indent}    {refusal}")]
 
 
@@ -392,14 +392,19 @@ def one_of(kernel: str, keys: Sequence[Key], rows: Sequence[tuple]) -> list[str]
 
 def stated(tests: Iterable[str]) -> list[str]:
     """Statements that conditions hold, of which each takes as many as one line has room for: Triton's message shows that line."""
-    lines: list[str] = []
+    lines: list[list[str]] = []
     for test in tests:
-        longer = f"{lines[-1][:-1]} and {test})" if lines else ""
-        if lines and len(longer) <= _ASSERTED:
-            lines[-1] = longer
+        if lines and len(_stated([*lines[-1], test])) <= _ASSERTED:
+            lines[-1].append(test)
         else:
-            lines.append(f"gl.static_assert({test})")
-    return lines
+            lines.append([test])
+    return [_stated(line) for line in lines]
+
+
+def _stated(tests: Sequence[str]) -> str:
+    loose = len(tests) > 1
+    every = (f"({test})" if loose and " or " in test else test for test in tests)
+    return f"gl.static_assert({' and '.join(every)})"
 
 
 def bits_refused(needed: Iterable[Needs], configurations: Sequence[Configuration]) -> list[str]:
@@ -416,7 +421,7 @@ def bits_refused(needed: Iterable[Needs], configurations: Sequence[Configuration
     ]
     always = [all(key in c for c in configurations) for key in open_]
     tests = [(f"{key.expression} != gl.int1", spelled_apart(key.name), given) for key, given in zip(open_, always)]
-    return stated(test if given else f"({name} is None or {test})" for test, name, given in tests)
+    return stated(test if given else f"{name} is None or {test}" for test, name, given in tests)
 
 
 def pointers_alike(

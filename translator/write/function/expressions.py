@@ -205,7 +205,7 @@ class Expressions:
             return self.splice(child, {n: self.emit(n) for n in sorted(names, key=self.facts.source.span)})
         test = self.facts.source.of(node.test)
         condition = test if child is node.body else contracts.negated(test)
-        return Written(contracts.untranslated(self.facts.frame.fn, condition), ast.Call)
+        return Written(contracts.untranslated(condition), ast.Call)
 
     def use(self, node: ast.Name, want: Any) -> Written:
         if (literal := getattr(node, "literal", None)) is not None:

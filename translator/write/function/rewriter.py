@@ -259,7 +259,7 @@ class FunctionRewriter(Assignments):
     def unreached(self, statements: list[ast.stmt], condition: str) -> None:
         """The rest of a block that this specialization does not run: compiling it is an error that says so."""
         start, end = self.facts.source.span(statements[0])[0], self.facts.source.span(statements[-1])[1]
-        text = contracts.untranslated(self.facts.frame.fn, condition)
+        text = contracts.untranslated(condition)
         if self.facts.source.text.startswith("elif", start):
             text = f"else:\n{self.facts.source.indent(statements[0])}    {text}"
         self.edits.append((start, end, text))

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from gluonize.diagnostics import Diagnostic, TranslationError, shown
 from gluonize.product.project.output.paths import located
 from gluonize.product.project.output.provenance import read_generated
-from gluonize.read.files.generated_names import CHECKS
 from gluonize.read.files.modules import parse_file
 
 
@@ -60,4 +59,4 @@ def _check_pair(source: str, out: str | None, command: str) -> None:
 
 
 def _functions(text: str) -> set[str]:
-    return set(re.findall(r"^\s*def (\w+)", text, re.MULTILINE)) - {CHECKS}
+    return set(re.findall(r"^\s*def (\w+)", text, re.MULTILINE))

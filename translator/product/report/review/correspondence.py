@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from gluonize.product.report.review.reasons import KEPT, REPEATED, change_reason, insertion_reason, is_layout_constant
 from gluonize.product.report.review.similarity import pair, similarity, stem
-from gluonize.product.report.review.units import Function, Text, Unit, read_units
+from gluonize.product.report.review.units import Text, Unit, read_units
 
 # A repeated statement has to resemble its original more than a paired one: nothing else says that they belong together.
 RESEMBLES = 0.5
@@ -329,7 +329,7 @@ def _outside(unit: Unit, owner: str, reason: str, functions: dict[int, int], rig
             return "header"
         return "header" if unit.kind in ("Import", "ImportFrom", "docstring") else reason
     body = " ".join(" ".join(u.lines) for u in right.of_function(unit.function))
-    if owner.startswith(("_assume", "_check")) or "raise ValueError" in body:
+    if owner.startswith("_check") or "raise ValueError" in body:
         return "guard"
     if re.search(r"\bgl\.(?:\w+\.)?\w+Layout\(", body) and not re.search(r"\bgl\.(?:load|store|program_id)\b", body):
         return "layout"

@@ -49,7 +49,9 @@ _PIPELINE = re.compile(
     _any(gluon.named(Effect.WAITS | Effect.COMMITS | Effect.SCHEDULES | Effect.MEETS) | {PARTITIONS})
     + r"|\bwait_\w+\(|NUM_BUFFERS|num_buffers|mbarrier|\b\w*ahead\b|slot\b"
 )
-_GUARD = re.compile(_any(gluon.named(Effect.CHECKS)) + r"\(|add_pre_run_hook|^_assume\w*\(|^raise\b")
+_GUARD = re.compile(
+    _any(gluon.named(Effect.CHECKS)) + r"\(|add_pre_run_hook|\bfunctools\.partial\(\w+\.(?:fn\.)*run,|^raise\b"
+)
 _CONVERSIONS = gluon.named(Effect.CONVERTS)
 _PIPELINE_COMMENT = re.compile(r"prologue|steady state|epilogue|commit group|in flight|drain|slot\b", re.I)
 _STAGING_COMMENT = re.compile(r"\bLDS\b|shared memory|buffer", re.I)

@@ -1,5 +1,5 @@
-"""What a generated file has its kernels launched with where a launch does not say otherwise: `_assume(kernel, ..., enable_fp_fusion=True)`,
-in `_checked_kernel(...)` where a decorator does it."""
+"""What a generated file has its kernels launched with where a launch does not say otherwise: `kernel.run = functools.partial(kernel.run,
+enable_fp_fusion=True)`, in `_checked_kernel(...)` where a decorator does it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import ast
 import re
 from dataclasses import replace
 
-from gluonize.read.files.generated_names import CHECKS, checked_name
+from gluonize.read.files.generated_names import checked_name
 from gluonize.read.files.modules import parse_file
 from gluonize.read.kernels.load import LoadedKernel
 from gluonize.read.spec.launch import LaunchSpec
@@ -20,18 +20,18 @@ def as_pinned(loaded: LoadedKernel, spec: LaunchSpec) -> LaunchSpec:
         return spec
     name = loaded.qualname.rpartition(".")[2]
     tree = parse_file(loaded.path).tree
-    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and n.args and _checks(n.func)]
-    if not calls:
+    given = [
+        n
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Call) and n.args and re.search(r"\bpartial$", ast.unparse(n.func))
+    ]
+    if not given:
         return spec
     decorators = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == checked_name(name))
     inside = {id(n) for decorator in decorators for n in ast.walk(decorator)}
-    for node in calls:
-        if id(node) in inside or re.fullmatch(rf"{name}(\.fn)*", ast.unparse(node.args[0])):
+    for node in given:
+        if id(node) in inside or re.fullmatch(rf"{name}(\.fn)*\.run", ast.unparse(node.args[0])):
             constants = {k.arg: k.value.value for k in node.keywords if isinstance(k.value, ast.Constant)}
             if FP_FUSION in constants:
                 return replace(spec, options={FP_FUSION: constants[FP_FUSION]} | spec.options)
     return spec
-
-
-def _checks(called: ast.expr) -> bool:
-    return isinstance(called, ast.Name) and called.id.startswith(CHECKS)
