@@ -156,7 +156,9 @@ def test_a_general_matmul_made_for_fp16_is_right_for_bf16_and_refuses_fp32_by_na
 
     answer = validate_launch(str(KERNEL), str(output), typed("*bf16"), "gfx950")
     assert answer["status"] == "validated", answer
-    with pytest.raises(TranslationError, match=r"a_ptr.dtype.element_ty == gl.float16 or a_ptr.dtype.element_ty == gl.bfloat16"):
+    with pytest.raises(
+        TranslationError, match=r"a_ptr.dtype.element_ty == gl.float16 or a_ptr.dtype.element_ty == gl.bfloat16"
+    ):
         compiled(output.parent, output.read_text(), typed("*fp32"), "gfx950")
 
 

@@ -28,7 +28,8 @@ def bound_defaults(evaluation: Evaluation, spec: ast.arguments, scope: Scope | F
 
 def is_same_later(default: ast.expr, scope: Scope | Frame) -> bool:
     """Whether a default is what it was when `def` ran whenever it is asked for, so that no module need be run for one that nobody asks
-    for: `Kind.NONE` of an import, function or class that is bound once, where no attribute of that name is assigned to."""
+    for: `Kind.NONE` of an import, function or class that is bound once, where no attribute of that name is assigned to.
+    """
     attributes = []
     while isinstance(default, ast.Attribute):
         attributes.append(default.attr)
