@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gluonize.request import TranslateResult
     from gluonize.read.spec.launch import LaunchSpec
+    from gluonize.request import TranslateResult
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "translate"]
@@ -43,12 +43,13 @@ def translate(
     The result holds the text of the output file, one outcome per launch, and diagnostics; a refusal is a result, with
     `text` None. Raises: TranslationError for launches or a target that cannot be read; InternalError for a bug.
     """
-    from gluonize.rules.targets import target as target_row
     from gluonize.judge.lower.children.worker import WorkerPool
-    from gluonize.search.choose import make_choices
-    from gluonize.search.search import search_choices
-    from gluonize.request import TranslateRequest
     from gluonize.read.files.style import style_of
+    from gluonize.request import TranslateRequest
+    from gluonize.rules.targets import target as target_row
+    from gluonize.search.choose import make_choices
+    from gluonize.search.confirm import with_confirmed
+    from gluonize.search.search import search_choices
 
     specs = _specs(launches)
     wanted = tuple(kernels)
@@ -73,7 +74,7 @@ def translate(
             request = make_choices(request, pool)
         elif optimize == "search":
             request = search_choices(request, pool)
-        return pool.call("gluonize.translation:translate_kernel", request)
+        return with_confirmed(request, pool, lambda asked: pool.call("gluonize.translation:translate_kernel", asked))
     finally:
         pool.close()
 

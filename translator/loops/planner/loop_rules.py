@@ -25,8 +25,9 @@ from gluonize.loops.plan.plan import PipelinedLoad, PipelinePlan
 from gluonize.loops.plan.schedule import Copied, Refilled, Stored
 from gluonize.loops.plan.tiles.strided import StridedTile
 from gluonize.loops.planner.planner import plan_loop
+from gluonize.rules.choices import CHOICES
 from gluonize.trace.model.elements import bits_of
-from gluonize.trace.model.layouts import Layout, Mfma, SharedLayout, Wmma
+from gluonize.trace.model.layouts import SharedLayout, warps_of
 from gluonize.trace.model.shared_layouts import slots_bytes
 from gluonize.triton_api.gluon_language import gl
 from gluonize.write.state.unit import Decided
@@ -65,7 +66,8 @@ class _Loop:
 
 def ruled(facts: FunctionFacts, decided: Decided) -> Iterator[Ruled]:
     """What the kernel's loop is by default, the best first; nothing where that is as Triton's passes have it."""
-    asked, target = dict(decided.choices.overrides), facts.kernel.target
+    options, target = {choice.name for choice in CHOICES if choice.option is not None}, facts.kernel.target
+    asked = {name: value for name, value in decided.choices.overrides if name not in options}
     if (
         asked.items() - {("warp-groups", "together"), ("depth", "launch")}
         or decided.strategy
@@ -117,8 +119,8 @@ def _loop(facts: FunctionFacts, decided: Decided) -> _Loop | None:
         return None
     scaled = is_scaled_product(facts, dots[0])
     made = scaled_product(facts, dots[0]) if scaled else products.DotPlan(facts, dots[0])
-    warps = _warps(made.result) if made is not None else None
-    if warps is None:
+    warps = warps_of(made.result) if made is not None else ()
+    if len(warps) != 2:
         return None
     shape, lanes = facts.tensor(made.node).shape, facts.kernel.target.warp_size
     rows = (max(1, shape[0] // warps[0]), max(1, shape[1] // warps[1]))
@@ -182,8 +184,8 @@ def _live(facts: FunctionFacts, loop: ast.For) -> int:
         return 0
     sums, kept, read, tiles = 0, 0, 0, 0
     for made in (products.DotPlan(facts, dot) for dot in dots):
-        warps = _warps(made.result)
-        if warps is None:
+        warps = warps_of(made.result)
+        if len(warps) != 2:
             return 0
         shape = facts.tensor(made.node).shape
         rows = [max(1, size // count) for size, count in zip(shape, warps)]
@@ -215,15 +217,6 @@ def _groups(facts: FunctionFacts, scale: ast.expr | None) -> int:
 def _shared(load: PipelinedLoad) -> SharedLayout:
     """Where a tile lies in LDS."""
     return load.tile.shared if isinstance(load.tile, StridedTile) else load.staged.shared
-
-
-def _warps(layout: Layout) -> tuple[int, int] | None:
-    """How many warps share M and N of a product."""
-    if isinstance(layout, Mfma) and layout.rank == 2:
-        return layout.warps_per_cta[0], layout.warps_per_cta[1]
-    if isinstance(layout, Wmma) and layout.rank == 2:
-        return tuple(2 ** sum(bool(basis[d]) for basis in layout.warp_bases) for d in (0, 1))  # type: ignore[return-value]
-    return None
 
 
 def _alone(facts: FunctionFacts, registers: int, lds: int) -> bool:
