@@ -61,6 +61,11 @@ def _wave_more(row: Target, found: Walked) -> Choices | None:
     return None
 
 
+def _fenced_wave(row: Target, found: Walked) -> Choices | None:
+    waves = _wave_more(row, found)
+    return waves.replacing(tile_stores="fenced") if waves is not None and not row.has_async_copies else None
+
+
 def _deeper(depth: int) -> Callable[[Target, Walked], Choices | None]:
     """So many slots, where waves wait and LDS may have room."""
 
@@ -118,15 +123,20 @@ PROPOSALS = (
         "loads land sooner, where registers are left",
     ),
     Proposal(
-        _where(lambda row, found: row.matrix_kind == "mfma" and _waits(found), accumulator_registers="vgprs"),
-        "accumulators that no instruction moves from one kind of register to the other",
+        _where(lambda row, found: not row.has_async_copies and _waits(found), tile_stores="fenced"),
+        "no tile that goes through registers is waited for in the middle of an iteration",
     ),
-    Proposal(_wave_more, "one more wave hides latency"),
-    Proposal(_fewer_waves, "registers that are not spilled"),
     Proposal(
         _where(lambda row, found: row.separate_matrix_pipe and _waits(found), scheduler="max-ilp"),
         "instructions that do not wait for each other stand between those that do",
     ),
+    Proposal(
+        _where(lambda row, found: row.matrix_kind == "mfma" and _waits(found), accumulator_registers="vgprs"),
+        "accumulators that no instruction moves from one kind of register to the other",
+    ),
+    Proposal(_wave_more, "one more wave hides latency"),
+    Proposal(_fenced_wave, "the same, where tiles that go through registers wait at the end of the loop alone"),
+    Proposal(_fewer_waves, "registers that are not spilled"),
 )
 
 
@@ -187,7 +197,7 @@ def confirmed(request: TranslateRequest, launches: Sequence[LaunchSpec], pool: "
     for made in (choices for proposal in PROPOSALS for choices in proposal.of(row, best)):
         if len(tried) + len(launches) > MOST_COMPILES:
             break
-        if made.overrides[0][0] in dict(kept.overrides):
+        if dict(made.overrides).keys() <= dict(kept.overrides).keys():
             continue
         found = _walked(request, launches, pool, made.over(kept), tried)
         if found and _better(found, best):

@@ -2,10 +2,6 @@
 
 With one workgroup, nothing else runs while its waves wait: what is left of LDS goes to tiles that are under way, and where each SIMD has
 two waves of it, one moves data while the other multiplies. In step, both would fill the queue of memory, and then wait for it.
-
-In a loop of several products, with one wave on each SIMD, a second wave fits where registers are left for it. The compiler knows when it is close to
-that: it then makes what tiles become in LDS as soon as they are loaded, which waits for memory. A fence at the end of the loop leaves both: the
-tiles are loaded all the time, and no more registers are live.
 """
 
 from __future__ import annotations
@@ -16,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gluonize.decide.choices.chosen import Choices
-from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.products import products
 from gluonize.facts.products.scaled import is_scaled_product, scaled_product
@@ -29,15 +24,12 @@ from gluonize.rules.choices import CHOICES
 from gluonize.trace.model.elements import bits_of
 from gluonize.trace.model.layouts import SharedLayout, warps_of
 from gluonize.trace.model.shared_layouts import slots_bytes
-from gluonize.triton_api.gluon_language import gl
 from gluonize.write.state.unit import Decided
 
 MOST_SLOTS = 4  # further ahead, a tile is in LDS long before it is read
 MOST_PARTS = 4
 # Of the registers of a lane: for addresses, masks, and what the compiler moves.
 BESIDE = 8
-# What is left beside the values of a loop that are counted, before the compiler makes room: one part of so many.
-CROWDED = 4
 
 
 @dataclass(frozen=True)
@@ -74,10 +66,6 @@ def ruled(facts: FunctionFacts, decided: Decided) -> Iterator[Ruled]:
         or facts.kernel.loose
         or facts.kernel.num_ctas > 1
     ):
-        return
-    if not asked and _crowded(facts):
-        chosen = decided.choices.replacing(tile_stores="fenced")
-        yield Ruled(chosen, "registers leave hardly room for a second wave: tiles are stored behind a fence")
         return
     loop = _loop(facts, decided)
     if loop is None:
@@ -151,62 +139,6 @@ def _loop(facts: FunctionFacts, decided: Decided) -> _Loop | None:
     alone = _alone(facts, sums + sum(operands), slot * plan.schedule.buffers)
     loaded = tiles // (4 * facts.kernel.num_warps * lanes) if any(stored) else 0
     return _Loop(plan, sums, operands, rows, slot, loaded, scaled) if alone else None
-
-
-def _crowded(facts: FunctionFacts) -> bool:
-    """Whether a loop of several products, whose tiles go through registers, leaves one wave of a SIMD hardly room for a second one."""
-    kernel, target = facts.kernel, facts.kernel.target
-    if not target.separate_matrix_pipe or kernel.num_warps > target.simds or not hasattr(gl.amd, "hint"):
-        return False
-    tiles = [staged for staged in kernel.staging.values() if staged.copy == "registers"]
-    if not tiles or len(tiles) < len(kernel.staging):
-        return False
-    room = target.vgpr_file // 2
-    live = [_live(own, loop) for own in _functions(facts) for loop in own.for_loops if own.taken(loop)]
-    return any(most > room - room // CROWDED for most in live)
-
-
-def _functions(facts: FunctionFacts) -> Iterator[FunctionFacts]:
-    """The function, and the helpers that it calls: registers are those of all that stands in the kernel."""
-    yield facts
-    for call in [n for n in facts.nodes if isinstance(n, ast.Call)]:
-        inner, _ = facts.callee(call)
-        if inner is not None:
-            yield from _functions(inner)
-
-
-def _live(facts: FunctionFacts, loop: ast.For) -> int:
-    """Registers of a lane that a loop of several products has in use at once: the sums, the greatest operand that is a tile, operands from
-    before the loop, and tiles on their way to LDS; 0 for any other loop."""
-    kernel, lanes = facts.kernel, facts.kernel.target.warp_size
-    dots = [n for s in loop.body for n in ast.walk(s) if callees.is_dot(facts, n) and facts.tensor(n).rank == 2]
-    if len(dots) < 2:
-        return 0
-    sums, kept, read, tiles = 0, 0, 0, 0
-    for made in (products.DotPlan(facts, dot) for dot in dots):
-        warps = warps_of(made.result)
-        if len(warps) != 2:
-            return 0
-        shape = facts.tensor(made.node).shape
-        rows = [max(1, size // count) for size, count in zip(shape, warps)]
-        sums += math.prod(rows) // lanes
-        for side, node in enumerate((made.a, made.b)):
-            fact, definition = facts.tensor(node), facts.webs.definition_of(node)
-            bits = math.prod(fact.shape) * bits_of(fact.dtype)
-            own = bits * rows[side] // shape[side] // 32 // lanes
-            if definition is not None and loop not in definition.in_loop:
-                kept += own
-            elif definition is not None and _loads(facts, definition.value):
-                read, tiles = max(read, own), tiles + bits // 32 // (kernel.num_warps * lanes)
-    return sums + kept + read + tiles
-
-
-def _loads(facts: FunctionFacts, value: ast.AST | None) -> bool:
-    """Whether something is loaded in a value."""
-    called = (
-        [callees.callee_of(facts, n) for n in ast.walk(value) if isinstance(n, ast.Call)] if value is not None else []
-    )
-    return any(callee is not None and callee.row is not None and callee.row.kind == "load" for callee in called)
 
 
 def _groups(facts: FunctionFacts, scale: ast.expr | None) -> int:
