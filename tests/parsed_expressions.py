@@ -10,7 +10,7 @@ from unittest import mock
 
 from gluonize.gluon.nodes import Unnamed
 from gluonize.gluon.printer import printed
-from gluonize.gluon.references import References
+from gluonize.gluon.trees.references import References
 from gluonize.gluon.written import Does, Written, form_of
 
 _NO_EXPRESSION = (ast.keyword, ast.Slice, ast.stmt)

@@ -44,7 +44,7 @@ def translate(
     `text` None. Raises: TranslationError for launches or a target that cannot be read; InternalError for a bug.
     """
     from gluonize.judge.lower.children.worker import WorkerPool
-    from gluonize.read.files.style import style_of
+    from gluonize.read.text.style import style_of
     from gluonize.request import TranslateRequest
     from gluonize.rules.targets import target as target_row
     from gluonize.search.choose import make_choices

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from gluonize.decide.choices.chosen import Choices
 from gluonize.diagnostics import Diagnostic
 from gluonize.kept_loops import KeptLoop
-from gluonize.read.files.style import CodeStyle
 from gluonize.read.launches.table import Derivation
 from gluonize.read.spec.launch import LaunchSpec, RefusedLaunch
+from gluonize.read.text.style import CodeStyle
 from gluonize.rules.choices import BY_NAME, CHOICES
 
 LIFTED = "lifted"

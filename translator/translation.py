@@ -21,7 +21,7 @@ from gluonize.facts.integers.given_launches import given_numbers
 from gluonize.facts.reading import read_function
 from gluonize.general.general_versions import general_versions, tried_launches
 from gluonize.general.launches.trials import Tools
-from gluonize.gluon.origins import Printed, lines_from
+from gluonize.gluon.trees.origins import Printed, lines_from
 from gluonize.lift.kernel import lift_kernel, together
 from gluonize.loops.forms.pipelined import PipelinedFunction
 from gluonize.loops.kernel import kernel_facts, rewrite_kernel, with_wide_operands
@@ -35,10 +35,7 @@ from gluonize.output.merging.kernel_family import KernelVersion, texts_of
 from gluonize.output.merging.told_launches import ToldLaunches
 from gluonize.output.programs.stream_k import programs_per_unit, share_steps
 from gluonize.planned_launches import planned_launches
-from gluonize.read.files.depth import LESS_DEEP, TOO_DEEP, deep_calls
 from gluonize.read.files.modules import full_search_path, parse_file
-from gluonize.read.files.moved_lines import file_line
-from gluonize.read.files.own_lines import take_apart
 from gluonize.read.kernels.gluon_kernels import source_target
 from gluonize.read.kernels.listing import list_kernels
 from gluonize.read.kernels.load import LoadedKernel, explain_trace_error, load_for_launch, resolve_source
@@ -46,6 +43,9 @@ from gluonize.read.launches.sites.persistent import with_shared
 from gluonize.read.spec.common import common_launch, differing
 from gluonize.read.spec.images import is_of_images
 from gluonize.read.spec.launch import LaunchSpec, RefusedLaunch
+from gluonize.read.text.depth import LESS_DEEP, TOO_DEEP, deep_calls
+from gluonize.read.text.moved_lines import file_line
+from gluonize.read.text.own_lines import take_apart
 from gluonize.request import CTAS, LIFTED, LaunchOutcome, TranslateRequest, TranslateResult, as_launched
 from gluonize.rules.given import rules_with
 from gluonize.rules.targets import target

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 import gluonize
+import pytest
 from gluonize.diagnostics import TranslationError
 
 FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "vector_add"
@@ -47,7 +46,7 @@ def test_unknown_target_names_the_known_ones():
 
 def test_a_damaged_output_is_noticed():
     from gluonize.diagnostics import InternalError
-    from gluonize.gluon.function import parsed
+    from gluonize.gluon.trees.function import parsed
 
     damaged = "def f(:\n    pass\n"
     with pytest.raises(InternalError, match="not Python"):

@@ -7,13 +7,12 @@ import itertools
 import numpy as np
 import pytest
 from block_pointer_machine import Memory, run
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
-
 from gluonize.diagnostics import TranslationError
 from gluonize.read.block_pointers import function_edits, needs, offset_signs, part_texts
-from gluonize.read.files.moved_lines import file_line
 from gluonize.read.kernels.load import load_kernel
+from gluonize.read.text.moved_lines import file_line
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n"
 SIGNATURE = "def kernel(x, y, M, N, i, j, sm, sn, flag, BM: tl.constexpr, BN: tl.constexpr):\n"

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import black
 import pytest
-
 from gluonize.diagnostics import TranslationError
 from gluonize.product.cli.edge import run
-from gluonize.read.files.style import CodeStyle, style_of
+from gluonize.read.text.style import CodeStyle, style_of
 
 SOURCE = '''"""Adds a row."""
 

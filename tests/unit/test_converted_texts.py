@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-
 from gluonize.general.converted_texts import in_words_of
 from gluonize.general.detours import without_detours
 from gluonize.general.launches.trials import joinable
-from gluonize.gluon.function import parsed
+from gluonize.gluon.trees.function import parsed
 from gluonize.trace.model.layouts import Blocked, DotOperand, Mfma
 from gluonize.write.state.emitted import EmittedFunction, EmittedKernel, LaidOut
 

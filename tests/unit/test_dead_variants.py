@@ -1,9 +1,8 @@
 """Variants of a variable that nothing reads any more are left out, and nothing else is."""
 
 import pytest
-
 from gluonize.gluon.layout_names import Variant
-from gluonize.gluon.references import References
+from gluonize.gluon.trees.references import References
 from gluonize.trace.model.layouts import Blocked
 from gluonize.write.function.dead_variants import without_dead_variants
 

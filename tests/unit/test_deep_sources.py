@@ -6,14 +6,13 @@ import time
 from pathlib import Path
 
 import pytest
-from translation_of import dedent, launch, translate
-
 from gluonize.diagnostics import TranslationError
 from gluonize.product.cli.edge import run
-from gluonize.read.files.depth import LESS_DEEP, TOO_DEEP, too_deep
 from gluonize.read.files.modules import parse_file
+from gluonize.read.text.depth import LESS_DEEP, TOO_DEEP, too_deep
 from gluonize.request import TranslateRequest
 from gluonize.translation import translate_kernel
+from translation_of import dedent, launch, translate
 
 SOURCE = dedent("""
     import triton

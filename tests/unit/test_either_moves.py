@@ -5,12 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-
 from gluonize.decide.layouts.size_range import SizeRange
 from gluonize.facts.obligations import Obligation
 from gluonize.general.box import Region
 from gluonize.general.either_moves import Moving, moving_bases, with_either
-from gluonize.gluon.function import parsed
+from gluonize.gluon.trees.function import parsed
 from gluonize.write.state.emitted import EmittedFunction, EmittedKernel, LaidOut
 from gluonize.write.state.unit import Record, Synthesized
 

@@ -6,16 +6,16 @@ import re
 from dataclasses import replace
 
 import pytest
-from slow_rows import slow_but
-
-from translation_of import TARGET, TWICE_AND_THRICE, compiled, dedent, launch, tensor, translate, validated
 from gluonize.diagnostics import TranslationError
-from gluonize.gluon.function import parsed
+from gluonize.gluon.trees.function import parsed
 from gluonize.judge.verdict import validate_launch
 from gluonize.output.merging.one_text import Variant, one_text
 from gluonize.write.contracts import contracts
 from gluonize.write.contracts.configuration import Configuration, Key
-from gluonize.write.function.merge import merge as merged_functions, name_of
+from gluonize.write.function.merge import merge as merged_functions
+from gluonize.write.function.merge import name_of
+from slow_rows import slow_but
+from translation_of import TARGET, TWICE_AND_THRICE, compiled, dedent, launch, tensor, translate, validated
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n"
 COPY = HEAD + dedent("""

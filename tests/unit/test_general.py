@@ -9,9 +9,6 @@ from types import SimpleNamespace
 
 import pytest
 import typer
-from slow_rows import slow_but
-
-from translation_of import TARGET, compiled, launch, translate
 from gluonize.decide.layouts.constructors import constructor
 from gluonize.decide.layouts.size_range import RatioBound, SizeRange, in_words
 from gluonize.diagnostics import TranslationError
@@ -21,6 +18,8 @@ from gluonize.general.launches.trials import Trials
 from gluonize.judge.verdict import validate_launch
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.trace.model.layouts import Mfma
+from slow_rows import slow_but
+from translation_of import TARGET, compiled, launch, translate
 
 SCALE = """import triton
 import triton.language as tl
@@ -239,10 +238,10 @@ def test_where_formulas_give_no_layout_the_kernel_is_translated(tmp_path, monkey
 
 def test_what_is_said_of_several_layouts_in_a_row_is_said_once():
     from gluonize.decide.layouts.constructors import Called
-    from gluonize.write.state.emitted import LaidOut
-    from gluonize.gluon.function import parsed
-    from gluonize.write.function.layout_constants import with_constants
+    from gluonize.gluon.trees.function import parsed
     from gluonize.trace.model.layouts import Blocked
+    from gluonize.write.function.layout_constants import with_constants
+    from gluonize.write.state.emitted import LaidOut
 
     function = parsed("def kernel(x):\n    gl.store(x, 1)\n")
     called = tuple(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pytest
-
 from gluonize.diagnostics import InternalError
 from gluonize.gluon.code import code_of, ended, text_of
-from gluonize.gluon.function import parsed, statements
 from gluonize.gluon.layout_names import LayoutNames, Variant
-from gluonize.gluon.long_lines import bases_in_lines, with_long_lines_wrapped
-from gluonize.gluon.references import References, named, references
-from gluonize.gluon.walk import dotted, names, same, stores, walk
+from gluonize.gluon.trees.function import parsed, statements
+from gluonize.gluon.trees.long_lines import bases_in_lines, with_long_lines_wrapped
+from gluonize.gluon.trees.references import References, named, references
+from gluonize.gluon.trees.walk import dotted, names, same, stores, walk
 from gluonize.trace.model.layouts import Blocked, Slice
 
 TEXT = '''def k(a, b=f(a), *, c: gl.constexpr = 2,  # of c

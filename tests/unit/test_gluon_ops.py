@@ -12,12 +12,9 @@ from pathlib import Path
 import own_modules
 import pytest
 import triton
-from test_partition_text import SPLIT, TEXT
-from triton.experimental.gluon import language as gl
-
-from gluonize.gluon.function import parsed
 from gluonize.gluon.layout_names import Variant
-from gluonize.gluon.references import References
+from gluonize.gluon.trees.function import parsed
+from gluonize.gluon.trees.references import References
 from gluonize.loops.specialized.partitions import take_apart
 from gluonize.loops.specialized.split import CannotSplit
 from gluonize.product.cli.doctor import other_parameters
@@ -26,6 +23,8 @@ from gluonize.trace.model.layouts import Blocked
 from gluonize.triton_api import jit_functions, row
 from gluonize.triton_api.row import place_in
 from gluonize.write.function.dead_variants import without_dead_variants
+from test_partition_text import SPLIT, TEXT
+from triton.experimental.gluon import language as gl
 
 pytestmark = pytest.mark.versions
 ROOT = Path(__file__).resolve().parent.parent.parent

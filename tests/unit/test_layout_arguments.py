@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from gluonize.gluon.function import parsed
+from gluonize.gluon.trees.function import parsed
 from gluonize.output.merging.helper import Helper
 from gluonize.output.merging.layout_arguments import with_layout_arguments
 

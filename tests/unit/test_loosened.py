@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-
 from fixture_set import ROOT
 from gluonize.decide.layouts.gluon_values import linear, of_gluon
 from gluonize.decide.layouts.parametric import Entry
+from gluonize.decide.layouts.rule_texts import chained_cores, second_cores
 from gluonize.decide.readback.operands import OperandInLds
 from gluonize.decide.readback.staging import Staged
 from gluonize.decide.readback.traced_launch import TracedLaunch
 from gluonize.general.converted_texts import in_words_of
 from gluonize.general.launches.trials import with_sizes
 from gluonize.general.layout_roles import classes, loosened, roles, same_through_lds, stored_as_loaded, told_apart
-from gluonize.decide.layouts.rule_texts import chained_cores, second_cores
-from gluonize.gluon.function import parsed
+from gluonize.gluon.trees.function import parsed
 from gluonize.read.spec.launch import read_launches
 from gluonize.request import TranslateRequest
 from gluonize.trace.model.layouts import Blocked, DotOperand, Mfma

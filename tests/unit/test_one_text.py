@@ -6,8 +6,7 @@ import random
 import textwrap
 
 import pytest
-
-from gluonize.gluon.function import parsed
+from gluonize.gluon.trees.function import parsed
 from gluonize.output.merging.one_text import Variant, one_text
 from gluonize.write.contracts.configuration import Key
 

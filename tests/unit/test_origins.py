@@ -1,13 +1,10 @@
 """Statements of a translation know which line of the source they came from, and a review takes their word."""
 
-from pathlib import Path
-
 import pytest
-from translation_of import launch, translate
-
 from gluonize.product.report.review.correspondence import correspond
 from gluonize.product.report.review.rows import rows_of
-from gluonize.read.files.source_text import kept_lines, replace_spans
+from gluonize.read.text.source_text import kept_lines, replace_spans
+from translation_of import launch, translate
 
 SOURCE = '''"""Two sums that look alike."""
 import triton

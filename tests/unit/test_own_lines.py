@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
-from gluonize.read.files.moved_lines import file_line
-from gluonize.read.files.own_lines import take_apart
 from gluonize.read.kernels.load import load_kernel
+from gluonize.read.text.moved_lines import file_line
+from gluonize.read.text.own_lines import take_apart
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
 

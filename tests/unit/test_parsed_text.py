@@ -8,8 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-
-from gluonize.read.files.parsed import parsed_text
+from gluonize.read.text.parsed import parsed_text
 
 TEXT = "def f(x):\n    return (x + (1 * (2 - (3 // x))))\n" * 40
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import textwrap
 
-from gluonize.gluon.function import parsed, statements
-from gluonize.gluon.statements import free_names
+from gluonize.gluon.trees.function import parsed, statements
+from gluonize.gluon.trees.statements import free_names
 from gluonize.loops.specialized.partitions import take_apart
 from gluonize.loops.specialized.split import Split
 

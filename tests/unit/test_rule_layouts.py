@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-
 from gluonize.decide.layouts.constructors import Called
 from gluonize.decide.layouts.gluon_values import as_gluon, linear, of_gluon
 from gluonize.decide.layouts.rule_texts import PADDED_OPERAND, TRANSPOSED, WIDE_STORE
-from gluonize.gluon.function import gives_layout, parsed
 from gluonize.gluon.layout_names import Tile
-from gluonize.gluon.walk import walk
+from gluonize.gluon.trees.function import gives_layout, parsed
+from gluonize.gluon.trees.walk import walk
 from gluonize.trace.model.layouts import Blocked, DotOperand, Layout, Linear, Mfma
 from gluonize.triton_api.gluon_language import gl
 from gluonize.write.function.rule_layouts import RuleLayouts

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from gluonize.facts.kernel import KernelFacts
 from gluonize.facts.webs import Webs
-from gluonize.read.files.source_text import SourceText
+from gluonize.read.text.source_text import SourceText
 from gluonize.trace.front.trace import ConstFact, Frame, TensorFact, Visit, node_key
 from gluonize.trace.model.layouts import Blocked, Layout, Linear, dealt
 from gluonize.triton_api.gluon_language import gl

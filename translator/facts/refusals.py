@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gluonize.diagnostics import Diagnostic, TranslationError
-from gluonize.read.files.moved_lines import file_line
+from gluonize.read.text.moved_lines import file_line
 from gluonize.trace.front.trace import Frame
 
 

@@ -12,9 +12,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 import libcst as cst
-
-from gluonize.gluon.function import GluonFunction
-from gluonize.gluon.walk import called, children, mapped, same, walk
+from gluonize.gluon.trees.function import GluonFunction
+from gluonize.gluon.trees.walk import called, children, mapped, same, walk
 from gluonize.rules import gluon
 from gluonize.trace.model.layouts import DotOperand, Layout, Mfma, Wmma
 from gluonize.write.state.emitted import EmittedKernel, LaidOut

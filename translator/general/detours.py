@@ -15,10 +15,9 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import replace
 
 import libcst as cst
-
 from gluonize.general.converted_texts import is_conversion
-from gluonize.gluon.function import INDENT, code, formatted, statements
-from gluonize.gluon.walk import called, children, inside, mapped, names, walk
+from gluonize.gluon.trees.function import INDENT, code, formatted, statements
+from gluonize.gluon.trees.walk import called, children, inside, mapped, names, walk
 from gluonize.trace.model.layouts import DotOperand, Layout, Linear
 from gluonize.write.state.emitted import EmittedKernel, LaidOut
 

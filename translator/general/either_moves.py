@@ -13,13 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import libcst as cst
-
 from gluonize.facts.kernel import words_of
 from gluonize.general.box import Point, Region, some
 from gluonize.general.converted_texts import in_words_of
 from gluonize.general.launches.trials import Trials
-from gluonize.gluon.function import INDENT, GluonFunction, code, formatted, statements
-from gluonize.gluon.walk import assigned, inside, mapped, walk
+from gluonize.gluon.trees.function import INDENT, GluonFunction, code, formatted, statements
+from gluonize.gluon.trees.walk import assigned, inside, mapped, walk
 from gluonize.loops.forms.prepare import FEWEST_LOADS
 from gluonize.numbered import numbered
 from gluonize.write.state.emitted import EmittedKernel

@@ -1,1 +1,1 @@
-"""Loops of the output as trees of frozen nodes: code with nodes in it, what an expression is, the printer, the verifier."""
+"""The output as values: code with nodes in it, what an expression is, the body of a loop, names; the printer, the verifier."""

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import libcst as cst
-
-from gluonize.gluon.function import Statement, expression
+from gluonize.gluon.trees.function import Statement, expression
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 While a function is text, such a name of the author's stands in letters that Python reads as the same name (PEP 3131: identifiers are compared
 in the normal form NFKC), so what asks its syntax, its launch or its trace sees no difference. Concrete trees have other means
-(`gluonize.gluon.author_names`).
+(`gluonize.gluon.trees.author_names`).
 
     x = gl.to(tl.float32)    ->    x = ｇｌ.to(gl.float32)    ->    x = gl.to(gl_.float32)
 """

@@ -9,7 +9,7 @@ from gluonize.gluon import nodes
 from gluonize.gluon.code import begins, code_of, joined, lines_of, outline, replaced, without_prefix
 from gluonize.gluon.nodes import Code, Node, Unnamed
 from gluonize.gluon.written import OPERATORS, Written, name
-from gluonize.read.files.string_lines import inside_strings
+from gluonize.read.text.string_lines import inside_strings
 
 STEP = "    "
 

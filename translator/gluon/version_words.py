@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
-
 from gluonize.diagnostics import Diagnostic, TranslationError
-from gluonize.gluon.function import expression
-from gluonize.gluon.walk import dotted, mapped
+from gluonize.gluon.trees.function import expression
+from gluonize.gluon.trees.walk import dotted, mapped
 from gluonize.rules import gluon
 
 LANGUAGE = "tl."  # of operations that are written through `triton.language`

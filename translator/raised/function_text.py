@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gluonize.decide.layouts.described import describe
-from gluonize.gluon.function import LINE_LENGTH, formatted
 from gluonize.gluon.imports import Import
 from gluonize.gluon.layout_names import definition
-from gluonize.gluon.long_lines import bases_in_lines
+from gluonize.gluon.trees.function import LINE_LENGTH, formatted
+from gluonize.gluon.trees.long_lines import bases_in_lines
 from gluonize.raised.reused import reuse
 from gluonize.raised.writer import AMD_MODULES, Writer
 from gluonize.rules.gluon import GLUON

@@ -6,16 +6,14 @@ import re
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import libcst as cst
-
 from gluonize.decide.layouts.constructors import constructor
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.gluon.imports import TRITON_LANGUAGE, Import
+from gluonize.gluon.trees.walk import mapped
 from gluonize.gluon.version_words import VersionWords
-from gluonize.gluon.walk import mapped
 from gluonize.raised.blocks import Structure
 from gluonize.raised.function_text import text_of
 from gluonize.raised.naming.unique import with_unique_values

@@ -16,7 +16,7 @@ from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.gluon.imports import Import
 from gluonize.gluon.layout_names import LayoutNames
 from gluonize.gluon.own_builtins import BUILTIN
-from gluonize.gluon.references import References
+from gluonize.gluon.trees.references import References
 from gluonize.raised.naming.constexprs import Constexprs
 from gluonize.raised.naming.names import Names, part_of, plain
 from gluonize.raised.naming.origins import Origins

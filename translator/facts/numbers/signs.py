@@ -20,7 +20,7 @@ from gluonize.facts.numbers.overflow import conditions_for, upper_bound
 from gluonize.facts.numbers.values import Question
 from gluonize.facts.obligations import Obligation
 from gluonize.facts.syntax import unparsed
-from gluonize.read.files.moved_lines import file_line
+from gluonize.read.text.moved_lines import file_line
 from gluonize.trace.front.trace import TensorFact
 
 

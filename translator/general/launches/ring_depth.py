@@ -14,12 +14,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import libcst as cst
-
 from gluonize.decide.layouts.formulas import Product, no_more_than, sum_text
 from gluonize.decide.layouts.size_range import Bound, RoomBound, SizeRange
 from gluonize.decide.readback.traced_launch import TracedLaunch
 from gluonize.general.layout_roles import ring_bytes
-from gluonize.gluon.function import GluonFunction, expression
+from gluonize.gluon.trees.function import GluonFunction, expression
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.write.state.emitted import EmittedKernel, FewestBuffers
 

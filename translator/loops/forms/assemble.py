@@ -7,14 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 import libcst as cst
-
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.syntax import target_of
 from gluonize.facts.variables.definitions import definition_node
-from gluonize.gluon.function import GluonFunction
-from gluonize.gluon.long_lines import with_long_lines_wrapped
-from gluonize.gluon.references import bound, named, references
-from gluonize.gluon.walk import inside, mapped
+from gluonize.gluon.trees.function import GluonFunction
+from gluonize.gluon.trees.long_lines import with_long_lines_wrapped
+from gluonize.gluon.trees.references import bound, named, references
+from gluonize.gluon.trees.walk import inside, mapped
 from gluonize.loops.forms.prologue import HEADS
 from gluonize.loops.loop.loop import PipelinedLoop
 from gluonize.loops.passes.prefetch import FEWEST_BUFFERS

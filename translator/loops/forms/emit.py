@@ -24,7 +24,7 @@ from gluonize.loops.loop.site import LoopSite
 from gluonize.loops.plan.plan import NotPipelined, run_of_loads
 from gluonize.loops.plan.schedule import Copied, Held, Stored
 from gluonize.loops.planner.fetched import loaded_by_helpers
-from gluonize.read.files.moved_lines import file_line
+from gluonize.read.text.moved_lines import file_line
 from gluonize.write.products import invariant
 from gluonize.write.state.function_loops import FunctionLoops
 from gluonize.write.state.unit import Decided, Record

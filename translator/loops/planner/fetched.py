@@ -14,7 +14,7 @@ from gluonize.loops.plan.tiles.copy_width import source_layout, wide_enough
 from gluonize.loops.plan.tiles.strided import StridedTile, strided_tile
 from gluonize.loops.plan.tiles.terms import NotATile
 from gluonize.loops.planner import lds_room
-from gluonize.read.files.moved_lines import file_line
+from gluonize.read.text.moved_lines import file_line
 from gluonize.trace.model.layouts import Linear, Slice
 from gluonize.trace.model.shared_layouts import Padded, Swizzled
 from gluonize.write.descriptors import descriptors, tdm

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gluonize.loops.source.inlined_body import CannotInline, body_for, names_in
-from gluonize.read.files.moved_lines import file_line
-from gluonize.read.files.source_text import Edit, SourceText, edited_copy
+from gluonize.read.text.moved_lines import file_line
+from gluonize.read.text.source_text import Edit, SourceText, edited_copy
 from gluonize.trace.front.trace import ConstFact, Frame, TensorFact, Trace, Visit
 from gluonize.triton_api.front_end import CompilationError
 from gluonize.triton_api.jit_functions import JITFunction

@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gluonize.facts.syntax import unparsed
-from gluonize.gluon.function import LINE_LENGTH
+from gluonize.gluon.trees.function import LINE_LENGTH
 from gluonize.gluon.written import Written, closed, form_of, literal, operand
 from gluonize.gluon.written import name as variable
 from gluonize.loops.source.inlined_lines import is_arithmetic, lines_of, unread_assignments
 from gluonize.numbered import numbered
-from gluonize.read.files.source_text import Edit, SourceText, replace_spans
-from gluonize.read.files.string_lines import inside_strings
+from gluonize.read.text.source_text import Edit, SourceText, replace_spans
+from gluonize.read.text.string_lines import inside_strings
 from gluonize.trace.front.trace import ConstFact, Frame
 from gluonize.triton_api.jit_functions import JITFunction
 

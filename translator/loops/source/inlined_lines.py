@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from gluonize.read.files.source_text import dedented, first_line
+from gluonize.read.text.source_text import dedented, first_line
 from gluonize.trace.front.trace import ConstFact, Frame
 
 _ARITHMETIC = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Subscript, ast.Slice)

@@ -24,7 +24,7 @@ from gluonize.facts.loops.masks import Ordered, Selection, is_mask, is_number, i
 from gluonize.facts.syntax import blocks_of
 from gluonize.gluon.written import Written, addend, form_of, operand, total
 from gluonize.numbered import numbered
-from gluonize.read.files.source_text import edited_copy, replace_spans
+from gluonize.read.text.source_text import edited_copy, replace_spans
 from gluonize.triton_api.front_end import CompilationError
 
 _Selections = list[tuple[ast.stmt, Selection]]  # with the statement that each stands in

@@ -6,10 +6,9 @@ import textwrap
 from collections.abc import Collection, Iterable, Mapping
 
 import libcst as cst
-
-from gluonize.gluon.function import BLANK, LINE_LENGTH, GluonFunction, Statement, is_blank, statements
-from gluonize.gluon.statements import blocks_of, call_of, inside, is_call
-from gluonize.gluon.walk import loads, mapped, stores
+from gluonize.gluon.trees.function import BLANK, LINE_LENGTH, GluonFunction, Statement, is_blank, statements
+from gluonize.gluon.trees.statements import blocks_of, call_of, inside, is_call
+from gluonize.gluon.trees.walk import loads, mapped, stores
 from gluonize.rules import gluon
 
 Rings = tuple[tuple[str, ...], ...]  # the names of the rings of each group

@@ -24,10 +24,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import libcst as cst
-
-from gluonize.gluon.function import GluonFunction, Statement, constant, parsed, statements
-from gluonize.gluon.statements import blocks_of, call_of, free_names, inside, is_constexpr, own_loads, own_stores
-from gluonize.gluon.walk import called, loads, names, stores, walk
+from gluonize.gluon.trees.function import GluonFunction, Statement, constant, parsed, statements
+from gluonize.gluon.trees.statements import blocks_of, call_of, free_names, inside, is_constexpr, own_loads, own_stores
+from gluonize.gluon.trees.walk import called, loads, names, stores, walk
 from gluonize.loops.specialized.partition_text import (
     after_a_blank_line,
     alone,

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gluonize.facts.integers.host_bounds import Condition, spelled
-from gluonize.gluon.function import LINE_LENGTH
+from gluonize.gluon.trees.function import LINE_LENGTH
 from gluonize.numbered import numbered
 from gluonize.output.contracts.fewest import fewest
 from gluonize.output.contracts.seen_rows import AS_LAUNCHED, shown

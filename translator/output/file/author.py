@@ -14,16 +14,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import libcst as cst
-from libcst.metadata import MetadataWrapper, PositionProvider
-
-from gluonize.gluon.function import BLANK, INDENT, Block, Statement, code, with_indents, with_lines_above
 from gluonize.gluon.imports import Import
-from gluonize.gluon.origins import AsWritten, marked
-from gluonize.gluon.walk import functions, inside, mapped, structure
+from gluonize.gluon.trees.function import BLANK, INDENT, Block, Statement, code, with_indents, with_lines_above
+from gluonize.gluon.trees.origins import AsWritten, marked
+from gluonize.gluon.trees.walk import functions, inside, mapped, structure
 from gluonize.output.file.import_aliases import Aliases
 from gluonize.output.file.parts import parts, read_tree
 from gluonize.read.files.modules import ParsedFile
 from gluonize.read.names.file_names import FileNames
+from libcst.metadata import MetadataWrapper, PositionProvider
 
 Change = Callable[[Any], cst.CSTNode]  # from a node, with what is in it changed, to what it becomes
 Changes = dict[cst.CSTNode, Change]

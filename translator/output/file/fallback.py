@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 from gluonize.gluon.imports import Import
-from gluonize.gluon.function import formatted
+from gluonize.gluon.trees.function import formatted
 from gluonize.output.contracts.launch_checks import Checks, asked_of
 from gluonize.output.contracts.seen_rows import MATCHES, SEEN, shown, spelled
 from gluonize.output.merging.kernel_family import Family

@@ -14,21 +14,28 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import libcst as cst
-
 from gluonize.diagnostics import Diagnostic, TranslationError
-from gluonize.gluon.function import JIT, Block, GluonFunction, Statement, definitions, expression, formatted, shifted
 from gluonize.gluon.imports import TRITON_LANGUAGE, in_order
-from gluonize.gluon.origins import Printed
-from gluonize.gluon.walk import dotted, functions, lines, loads, names, walk
+from gluonize.gluon.trees.function import (
+    JIT,
+    Block,
+    GluonFunction,
+    Statement,
+    definitions,
+    expression,
+    formatted,
+    shifted,
+)
+from gluonize.gluon.trees.origins import Printed
+from gluonize.gluon.trees.walk import dotted, functions, lines, loads, names, walk
 from gluonize.output.contracts.launch_checks import Asked
 from gluonize.output.file import fallback
 from gluonize.output.file.author import AuthorFile, FileEdits
 from gluonize.output.file.host_options import launches
 from gluonize.output.file.import_aliases import aliases
 from gluonize.output.file.inductor_kernels import IMPORTS as INDUCTOR_IMPORTS
-from gluonize.output.file.inductor_kernels import restated
+from gluonize.output.file.inductor_kernels import restated, stated_of
 from gluonize.output.file.inductor_kernels import sources as inductor_sources
-from gluonize.output.file.inductor_kernels import stated_of
 from gluonize.output.file.jit_call_edits import edit_calls
 from gluonize.output.file.standalone import SourceFacts, asked_by, checks_of, header, names_in
 from gluonize.output.merging.helper import Helper, place_of

@@ -11,9 +11,8 @@ import json
 from collections.abc import Iterator, Sequence
 
 import libcst as cst
-
-from gluonize.gluon.function import Statement
-from gluonize.gluon.walk import called, functions, names, walk
+from gluonize.gluon.trees.function import Statement
+from gluonize.gluon.trees.walk import called, functions, names, walk
 from gluonize.output.file.author import FileEdits
 
 _OF_CONFIGS = frozenset({"num_ctas"})  # arguments of triton.Config; other options stand among its values

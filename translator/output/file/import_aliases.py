@@ -23,12 +23,11 @@ from functools import cached_property
 from typing import Any
 
 import libcst as cst
-
-from gluonize.gluon.author_names import OwnName, as_written
-from gluonize.gluon.function import Statement
 from gluonize.gluon.imports import TRITON_LANGUAGE, Import, is_of_gluon
+from gluonize.gluon.trees.author_names import OwnName, as_written
+from gluonize.gluon.trees.function import Statement
+from gluonize.gluon.trees.walk import dotted, mapped, stores, walk
 from gluonize.gluon.version_words import LANGUAGE, VersionWords, keys
-from gluonize.gluon.walk import dotted, mapped, stores, walk
 from gluonize.numbered import numbered
 from gluonize.read.names.file_names import FileNames
 from gluonize.rules import gluon

@@ -13,10 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import libcst as cst
-
-from gluonize.gluon.function import Block, definitions, expression
 from gluonize.gluon.imports import Import
-from gluonize.gluon.walk import mapped
+from gluonize.gluon.trees.function import Block, definitions, expression
+from gluonize.gluon.trees.walk import mapped
 from gluonize.output.merging.kernel_family import KernelVersion
 from gluonize.read.inductor.stated import Stated, stated
 from gluonize.rules.architecture import Target

@@ -10,9 +10,8 @@ import ast
 from typing import Any
 
 import libcst as cst
-
 from gluonize.diagnostics import Diagnostic, TranslationError
-from gluonize.gluon.function import JIT, expression
+from gluonize.gluon.trees.function import JIT, expression
 from gluonize.output.file.author import AuthorFile, FileEdits
 from gluonize.read.evaluate.jit_calls import JitCall, jit_calls
 from gluonize.read.kernels.load import LoadedKernel

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import libcst as cst
-
-from gluonize.gluon.function import BLANK, JIT, Block, definitions, formatted, with_lines_above
 from gluonize.gluon.imports import in_order
-from gluonize.gluon.origins import Printed
+from gluonize.gluon.trees.function import BLANK, JIT, Block, definitions, formatted, with_lines_above
+from gluonize.gluon.trees.origins import Printed
 from gluonize.numbered import numbered
 from gluonize.output.contracts.launch_checks import SWITCH, Asked, Checks, asked_of
 from gluonize.output.file.author import apart
@@ -22,9 +21,9 @@ from gluonize.output.merging.helper_pool import HelperPool
 from gluonize.output.merging.kernel_family import Family, KernelVersion, families_of
 from gluonize.output.programs.runs import persistent_run, stream_k_run
 from gluonize.read.files.generated_names import CHECKS
-from gluonize.read.files.style import DEFAULT_LINE_LENGTH
 from gluonize.read.names.file_names import FileNames
 from gluonize.read.spec.launch import LaunchSpec
+from gluonize.read.text.style import DEFAULT_LINE_LENGTH
 from gluonize.rules.targets import target as target_row
 from gluonize.triton_api.differences import FP_FUSION
 from gluonize.write.contracts.prelude import BASE_IMPORTS, Prelude

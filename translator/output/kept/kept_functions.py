@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import libcst as cst
-
-from gluonize.gluon.function import GluonFunction, code, expression, statements
-from gluonize.gluon.long_lines import with_long_lines_wrapped
-from gluonize.gluon.walk import assigned, same, walk
+from gluonize.gluon.trees.function import GluonFunction, code, expression, statements
+from gluonize.gluon.trees.long_lines import with_long_lines_wrapped
+from gluonize.gluon.trees.walk import assigned, same, walk
 from gluonize.output.kept.layout_counterparts import (
     NoCounterpart,
     given_name,

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import libcst as cst
-
 from gluonize.diagnostics import Diagnostic, TranslationError
-from gluonize.gluon.function import GluonFunction, statements
-from gluonize.gluon.walk import dotted, walk
+from gluonize.gluon.trees.function import GluonFunction, statements
+from gluonize.gluon.trees.walk import dotted, walk
 from gluonize.lift.kernel import read_module
 from gluonize.lift.machine.arguments import rounding
 from gluonize.lift.machine.machine import NotLifted
@@ -28,11 +27,11 @@ from gluonize.output.kept.layout_counterparts import (
     products_layout,
 )
 from gluonize.output.kept.name_places import FunctionText
-from gluonize.read.files.moved_lines import file_line
 from gluonize.read.kernels.gluon_kernels import plain_launch, source_target
 from gluonize.read.kernels.load import LoadedKernel
 from gluonize.read.spec.descriptors import descriptor_type
 from gluonize.read.spec.launch import LaunchSpec
+from gluonize.read.text.moved_lines import file_line
 from gluonize.rules.architecture import Target
 from gluonize.rules.nvidia import why_not_kept
 from gluonize.trace.front.gluon_source import gluon_trace

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import libcst as cst
-from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
-
-from gluonize.gluon.function import GluonFunction, parsed
+from gluonize.gluon.trees.function import GluonFunction, parsed
 from gluonize.trace.front.trace import ConstFact, Frame, TupleFact
+from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 _NVIDIA = "triton.experimental.gluon.language.nvidia"
 

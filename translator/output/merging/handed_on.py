@@ -14,7 +14,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from gluonize.decide.layouts.size_range import in_words
-from gluonize.gluon.function import JIT, Block, GluonFunction, call_in_block, formatted, statements
+from gluonize.gluon.trees.function import JIT, Block, GluonFunction, call_in_block, formatted, statements
 from gluonize.numbered import numbered
 from gluonize.write.contracts import contracts
 from gluonize.write.programs.persistent import for_tiles

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gluonize.gluon.function import JIT, Block, GluonFunction
+from gluonize.gluon.trees.function import JIT, Block, GluonFunction
 
 
 @dataclass

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gluonize.gluon.function import GluonFunction, code, statements
+from gluonize.gluon.trees.function import GluonFunction, code, statements
 from gluonize.numbered import numbered
 from gluonize.output.merging.helper import Helper, place_of
 from gluonize.output.merging.layout_arguments import with_layout_arguments

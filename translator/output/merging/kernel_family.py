@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import libcst as cst
-
 from gluonize.decide.layouts.constructors import Called
-from gluonize.gluon.function import (
+from gluonize.gluon.trees.function import (
     JIT,
     Block,
     GluonFunction,
@@ -26,7 +25,7 @@ from gluonize.gluon.function import (
     statements,
     wrapped,
 )
-from gluonize.gluon.walk import same
+from gluonize.gluon.trees.walk import same
 from gluonize.numbered import numbered
 from gluonize.output.contracts.launch_checks import RunTimeContract, contract_of_texts
 from gluonize.output.merging.handed_on import Ranged, condition, picked_by_ranges, refused

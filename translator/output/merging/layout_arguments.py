@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import libcst as cst
-
-from gluonize.gluon.function import (
+from gluonize.gluon.trees.function import (
     INDENT,
     LINE_LENGTH,
     GluonFunction,
@@ -27,11 +26,10 @@ from gluonize.gluon.function import (
     layout_made,
     parsed,
 )
-from gluonize.gluon.long_lines import with_long_lines_wrapped
-from gluonize.gluon.references import Reference
-from gluonize.gluon.walk import inside, mapped
-from gluonize.gluon.walk import names as names_in
-from gluonize.gluon.walk import same, walk
+from gluonize.gluon.trees.long_lines import with_long_lines_wrapped
+from gluonize.gluon.trees.references import Reference
+from gluonize.gluon.trees.walk import inside, mapped, same, walk
+from gluonize.gluon.trees.walk import names as names_in
 from gluonize.numbered import numbered
 from gluonize.output.merging.helper import Helper, place_of
 from gluonize.write.contracts.contracts import is_untranslated

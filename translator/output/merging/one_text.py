@@ -16,8 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
-
-from gluonize.gluon.function import (
+from gluonize.gluon.trees.function import (
     LINE_LENGTH,
     GluonFunction,
     Statement,
@@ -30,8 +29,8 @@ from gluonize.gluon.function import (
     statements,
     wrapped,
 )
-from gluonize.gluon.long_lines import with_long_lines_wrapped
-from gluonize.gluon.walk import called, lines, mapped, names, same, stores, walk
+from gluonize.gluon.trees.long_lines import with_long_lines_wrapped
+from gluonize.gluon.trees.walk import called, lines, mapped, names, same, stores, walk
 from gluonize.numbered import numbered
 from gluonize.write.contracts.configuration import Configuration, any_of, distinguishing_keys
 from gluonize.write.contracts.contracts import is_untranslated

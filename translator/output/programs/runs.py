@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Sequence
 
 from gluonize.diagnostics import Diagnostic, TranslationError
-from gluonize.gluon.function import INDENT
+from gluonize.gluon.trees.function import INDENT
 from gluonize.read.kernels.load import LoadedKernel
 from gluonize.read.launches.sites.persistent import ELEMENTS, PER_UNIT, STREAM_K, Shared, run_persistent_name
 from gluonize.write.state.unit import Tiles

@@ -29,10 +29,10 @@ from gluonize.decide.readback.traced_launch import TracedLaunch
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.programs.shared_steps import Moved, SharedSteps, Summed, refused, shared_steps
 from gluonize.numbered import numbered
-from gluonize.read.files.source_text import Edit, edited_copy
-from gluonize.read.files.string_lines import inside_strings
 from gluonize.read.launches.sites.persistent import Shared, with_shared
 from gluonize.read.spec.launch import LaunchSpec
+from gluonize.read.text.source_text import Edit, edited_copy
+from gluonize.read.text.string_lines import inside_strings
 from gluonize.request import TranslateRequest
 from gluonize.triton_api.front_end import CompilationError
 from gluonize.triton_api.jit_functions import KernelParam

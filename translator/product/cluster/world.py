@@ -21,7 +21,7 @@ from gluonize.product.project.cache.kept_jobs import OWN_PREFIX
 from gluonize.read.files.environment import ALL, names_asked
 from gluonize.read.files.modules import _find_in, decode_source_bytes
 from gluonize.read.files.package import _files_below
-from gluonize.read.files.parsed import parsed_text
+from gluonize.read.text.parsed import parsed_text
 from gluonize.request import TranslateRequest
 
 MAX_FAMILIES = 1000  # kinds of jobs of which is remembered what they asked for

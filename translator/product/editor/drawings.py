@@ -14,7 +14,7 @@ from gluonize.product.editor.work import Work
 from gluonize.product.report.explain.explanation import Explanation
 from gluonize.product.report.layouts.inlined import inlined
 from gluonize.product.report.layouts.job import MAX_ELEMENTS
-from gluonize.read.files.parsed import parsed_text
+from gluonize.read.text.parsed import parsed_text
 from gluonize.trace.model.layouts import Ints
 
 

@@ -14,7 +14,7 @@ from gluonize.product.report.explain.explanation import Choice, Explanation
 from gluonize.product.report.layouts.inlined import inlined
 from gluonize.product.report.layouts.job import constructor_key
 from gluonize.product.report.review.similarity import stem
-from gluonize.read.files.parsed import parsed_text
+from gluonize.read.text.parsed import parsed_text
 from gluonize.rules.gluon import shape_at
 from gluonize.trace.model.elements import bits_of
 from gluonize.trace.model.layouts import Ints

@@ -24,7 +24,7 @@ from gluonize.read.block_pointers.builtin_calls import (
 from gluonize.read.block_pointers.normal_form import hoist, normalize
 from gluonize.read.block_pointers.offset_signs import Signs
 from gluonize.read.block_pointers.reaching import Definition, Flow, read_flow
-from gluonize.read.files.parsed import parsed_text
+from gluonize.read.text.parsed import parsed_text
 from gluonize.triton_api.jit_functions import JITFunction
 
 Part = tuple[str, Any]  # ("ptrs", None), ("offs" | "size" | "stride", dimension), ("mask", checked dimensions)

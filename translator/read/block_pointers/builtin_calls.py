@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from gluonize.diagnostics import Diagnostic, TranslationError
-from gluonize.read.files.moved_lines import file_line
+from gluonize.read.text.moved_lines import file_line
 from gluonize.triton_api.jit_functions import JITFunction
 
 PARAMETERS = {

@@ -10,7 +10,7 @@ from gluonize.read.block_pointers.builtin_calls import arguments_of, given, refu
 from gluonize.read.block_pointers.needs import checked_dimensions
 from gluonize.read.block_pointers.part_texts import PartTexts, in_order
 from gluonize.read.block_pointers.reaching import Definition
-from gluonize.read.files.source_text import Edit, edit_function
+from gluonize.read.text.source_text import Edit, edit_function
 from gluonize.triton_api.jit_functions import JITFunction, KernelParam
 
 

@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterator
 from gluonize.numbered import numbered
 from gluonize.read.block_pointers.builtin_calls import given, is_made, refuse
 from gluonize.read.block_pointers.makers import is_maker_call, made_lines
-from gluonize.read.files.own_lines import take_apart
-from gluonize.read.files.source_text import Edit, SourceText, edit_function
+from gluonize.read.text.own_lines import take_apart
+from gluonize.read.text.source_text import Edit, SourceText, edit_function
 from gluonize.triton_api.jit_functions import JITFunction
 
 _BLOCKS = ("body", "orelse", "finalbody")

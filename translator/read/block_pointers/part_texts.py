@@ -28,7 +28,7 @@ from gluonize.read.block_pointers.block_webs import PTRS, Function, Part, Web
 from gluonize.read.block_pointers.builtin_calls import given, name_of, refuse
 from gluonize.read.block_pointers.needs import elements, is_zero, steps
 from gluonize.read.block_pointers.reaching import Definition
-from gluonize.read.files.source_text import SourceText
+from gluonize.read.text.source_text import SourceText
 from gluonize.triton_api.language import tl as language
 
 _STEM = re.compile(r"^(?:p_|ptr_)?(\w+?)(?:_block_ptrs?|_block|_blk|_bptr|_bp|_ptrs?|_p)?$")

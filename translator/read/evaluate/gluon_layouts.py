@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from gluonize.diagnostics import Diagnostic, TranslationError
-from gluonize.read.files.parsed import parsed_text
+from gluonize.read.text.parsed import parsed_text
 
 
 def layout_of(text: str) -> Any:

@@ -1,1 +1,1 @@
-"""Where files, modules and packages are, and their text."""
+"""Where files, modules and packages are."""

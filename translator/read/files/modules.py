@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gluonize.diagnostics import Diagnostic, TranslationError
-from gluonize.read.files.depth import LESS_DEEP, longest_statement, too_deep
 from gluonize.read.files.launcher_calls import with_launches
-from gluonize.read.files.parsed import parsed_text
 from gluonize.read.files.unpacked import unpacked
+from gluonize.read.text.depth import LESS_DEEP, longest_statement, too_deep
+from gluonize.read.text.parsed import parsed_text
 
 _stat = os.stat
 

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator
 
 from gluonize.numbered import numbered
-from gluonize.read.files.parsed import parsed_text
+from gluonize.read.text.parsed import parsed_text
 
 _CALLS = re.compile(r"^\w+ *= *\w+\.triton\(", re.MULTILINE)
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from gluonize.read.files.depth import TOO_DEEP, TRITONS, deep_calls
+from gluonize.read.text.depth import TOO_DEEP, TRITONS, deep_calls
 from gluonize.trace.front.offline import FrontEnd
 from gluonize.triton_api.differences import CodeGenerator
 from gluonize.triton_api.front_end import CompilationError, code_generator

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gluonize.diagnostics import Diagnostic, TranslationError
-from gluonize.read.files.moved_lines import file_line
+from gluonize.read.text.moved_lines import file_line
 from gluonize.trace.front.trace import Trace
 from gluonize.trace.model.cta_parts import ATOMICS, along_shared_axis, ctas_of, moved, of_one_cta, stays
 from gluonize.trace.model.layouts import Bases, DotOperand, Wmma, part_of

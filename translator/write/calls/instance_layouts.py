@@ -14,14 +14,13 @@ from dataclasses import replace
 from typing import Any
 
 import libcst as cst
-
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.variables.siblings import varies
 from gluonize.gluon.code import code_of
-from gluonize.gluon.function import GluonFunction, Statement, code, constant
 from gluonize.gluon.layout_names import Asked, LayoutNames, Variant
-from gluonize.gluon.references import Reference, References, references
-from gluonize.gluon.walk import walk
+from gluonize.gluon.trees.function import GluonFunction, Statement, code, constant
+from gluonize.gluon.trees.references import Reference, References, references
+from gluonize.gluon.trees.walk import walk
 from gluonize.gluon.written import Part, Written, attribute, call
 from gluonize.trace.model.layouts import Blocked, DotOperand, Layout, Linear
 from gluonize.write.calls.tuples import flatten

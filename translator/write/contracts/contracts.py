@@ -12,21 +12,20 @@ import functools
 import json
 import textwrap
 from collections.abc import Callable, Container, Iterable, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import ModuleType
 
 import libcst as cst
-
 from gluonize.decide.layouts.size_range import Bound, SizeRange, in_words
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.loops.loop_range import loop_bounds, trips_of
 from gluonize.gluon.code import code_of
-from gluonize.gluon.function import LINE_LENGTH, GluonFunction, layout_made, parsed
 from gluonize.gluon.names import spelled_apart
 from gluonize.gluon.nodes import Code
-from gluonize.gluon.walk import called, children, dotted, names, walk
+from gluonize.gluon.trees.function import LINE_LENGTH, GluonFunction, layout_made, parsed
+from gluonize.gluon.trees.walk import called, children, dotted, names, walk
 from gluonize.gluon.written import Written, grouped, literal
-from gluonize.read.files.source_text import Edit
+from gluonize.read.text.source_text import Edit
 from gluonize.rules import gluon
 from gluonize.trace.front.trace import ConstFact
 from gluonize.triton_api.jit_functions import JITFunction

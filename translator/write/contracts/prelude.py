@@ -14,14 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import libcst as cst
-
 from gluonize.diagnostics import Diagnostic, TranslationError
-from gluonize.gluon.function import JIT, Block, GluonFunction, Statement, code, definitions, expression, parsed
 from gluonize.gluon.imports import Import
-from gluonize.gluon.origins import Place, marked
-from gluonize.gluon.walk import called, dotted, mapped, walk
+from gluonize.gluon.trees.function import JIT, Block, GluonFunction, Statement, code, definitions, expression, parsed
+from gluonize.gluon.trees.origins import Place, marked
+from gluonize.gluon.trees.walk import called, dotted, mapped, walk
 from gluonize.read.evaluate.host_values import HostName
-from gluonize.read.files.moved_lines import file_line
+from gluonize.read.text.moved_lines import file_line
 from gluonize.rules import ptx
 from gluonize.triton_api.gluon_language import gl
 from gluonize.triton_api.jit_functions import ConstexprFunction, JITFunction

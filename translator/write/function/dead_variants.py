@@ -13,11 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import libcst as cst
-
-from gluonize.gluon.function import GluonFunction
 from gluonize.gluon.layout_names import Variant
-from gluonize.gluon.references import Reference
-from gluonize.gluon.walk import called, names, walk
+from gluonize.gluon.trees.function import GluonFunction
+from gluonize.gluon.trees.references import Reference
+from gluonize.gluon.trees.walk import called, names, walk
 from gluonize.rules.gluon import is_pure
 
 

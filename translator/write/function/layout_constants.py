@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gluonize.decide.layouts.constructors import Called, constructor
 from gluonize.decide.layouts.described import describe
-from gluonize.gluon.function import GluonFunction, Statement, first_after_gap, statements, wrapped
 from gluonize.gluon.layout_names import definition
-from gluonize.gluon.long_lines import bases_in_lines
+from gluonize.gluon.trees.function import GluonFunction, Statement, first_after_gap, statements, wrapped
+from gluonize.gluon.trees.long_lines import bases_in_lines
 from gluonize.trace.model.layouts import DotOperand, Layout, Slice
 from gluonize.write.state.emitted import LaidOut
 

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import libcst as cst
-
-from gluonize.gluon.function import GluonFunction, Statement, code, constant, first_after_gap, gives_layout, is_blank
-from gluonize.gluon.walk import called, dotted, mapped, same, walk
+from gluonize.gluon.trees.function import (
+    GluonFunction,
+    Statement,
+    code,
+    constant,
+    first_after_gap,
+    gives_layout,
+    is_blank,
+)
+from gluonize.gluon.trees.walk import called, dotted, mapped, same, walk
 from gluonize.write.contracts.contracts import is_idle_loop, is_untranslated
 
 _COMPOUND = (cst.If, cst.For, cst.While, cst.With)

@@ -18,13 +18,14 @@ from gluonize.facts.syntax import target_of
 from gluonize.facts.variables.definitions import names_read
 from gluonize.facts.webs import Definition, UnrolledLoop, written_nodes
 from gluonize.gluon.code import Lined, code_of, ended, indented, joined, lines_of
-from gluonize.gluon.function import GluonFunction
 from gluonize.gluon.nodes import Code, Named, Read, Slot
-from gluonize.gluon.origins import Place, marked
 from gluonize.gluon.printer import opened, printed
+from gluonize.gluon.trees.origins import Place as Origin
+from gluonize.gluon.trees.origins import marked
+from gluonize.gluon.trees.function import GluonFunction
 from gluonize.gluon.written import Written, literal, name
-from gluonize.read.files.moved_lines import file_line
-from gluonize.read.files.source_text import Edit, SourceText, dedented
+from gluonize.read.text.moved_lines import file_line
+from gluonize.read.text.source_text import Edit, SourceText, dedented
 from gluonize.trace.front.trace import ConstFact, Frame
 from gluonize.trace.model.layouts import Layout
 from gluonize.write.accesses import moving_parameters
@@ -196,7 +197,7 @@ class FunctionRewriter(Assignments):
             origins += [origin] * (1 + out[-1].count("\n"))
         text, path = "\n".join(out), fn.file_name or ""
 
-        def place(line: int) -> Place | None:
+        def place(line: int) -> Origin | None:
             return (path, file_line(fn, origin)) if (origin := origins[line - 1]) else None
 
         module = self.unit.references.function(text).module

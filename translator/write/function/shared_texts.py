@@ -11,10 +11,10 @@ import textwrap
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gluonize.gluon.function import GluonFunction
 from gluonize.gluon.layout_names import LayoutNames
 from gluonize.gluon.nodes import Code
-from gluonize.gluon.references import references
+from gluonize.gluon.trees.function import GluonFunction
+from gluonize.gluon.trees.references import references
 from gluonize.write.function import merge
 from gluonize.write.state.unit import Unit, Version
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gluonize.facts.function import FunctionFacts
-from gluonize.gluon.function import GluonFunction
 from gluonize.gluon.layout_names import LayoutNames
+from gluonize.gluon.trees.function import GluonFunction
 from gluonize.write.accesses.addresses import Addressing
 from gluonize.write.state.function_loops import FunctionLoops
 from gluonize.write.state.unit import Decided, Record

@@ -25,7 +25,7 @@ from gluonize.facts.variables.definitions import assigned_fact
 from gluonize.facts.webs import UnrolledLoop, Web
 from gluonize.gluon.layout_names import LayoutNames
 from gluonize.gluon.written import Written
-from gluonize.read.files.moved_lines import file_line
+from gluonize.read.text.moved_lines import file_line
 from gluonize.trace.front.trace import Frame, TensorFact, TupleFact
 from gluonize.trace.model.layouts import Layout
 from gluonize.write import costs
@@ -40,8 +40,8 @@ from gluonize.write.layouts.homes import Homes
 from gluonize.write.products import dots, invariant
 from gluonize.write.state.fresh_names import FreshNames, LoopNames
 from gluonize.write.state.function_loops import FunctionLoops
-from gluonize.write.state.relations import NOT_READ, Wants, operands_in, sliced
 from gluonize.write.state.layouts import TileRead
+from gluonize.write.state.relations import NOT_READ, Wants, operands_in, sliced
 from gluonize.write.state.site import Spot
 from gluonize.write.state.unit import Record, Unit
 from gluonize.write.state.variables import WebState

@@ -19,14 +19,13 @@ import ast
 from collections.abc import Sequence
 
 import libcst as cst
-
 from gluonize.decide.choices.chosen import Choices
 from gluonize.facts.integers.operations import operation_of
 from gluonize.facts.kernel import KernelFacts
 from gluonize.facts.programs.single_tiles import single_tile
 from gluonize.facts.refusals import refuse
-from gluonize.gluon.function import JIT, Block, GluonFunction, Statement, call_in_block, statements
-from gluonize.gluon.long_lines import with_long_lines_wrapped
+from gluonize.gluon.trees.function import JIT, Block, GluonFunction, Statement, call_in_block, statements
+from gluonize.gluon.trees.long_lines import with_long_lines_wrapped
 from gluonize.gluon.written import Written
 from gluonize.numbered import numbered
 from gluonize.trace.front.trace import ConstFact

@@ -9,7 +9,7 @@ from typing import Union
 from gluonize.gluon.code import Lined, code_of, ended, joined, outline, spliced
 from gluonize.gluon.nodes import Code
 from gluonize.gluon.written import Written
-from gluonize.read.files.source_text import SourceText, kept_lines
+from gluonize.read.text.source_text import SourceText, kept_lines
 
 Made = Union[str, Code, Written, Lined]  # what comes into the place of some of the source
 CodeEdit = tuple[int, int, Made]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from gluonize.gluon.function import GluonFunction
+from gluonize.gluon.trees.function import GluonFunction
 from gluonize.read.launches.sites.persistent import Shared
 from gluonize.trace.model.layouts import Layout
 from gluonize.write.state.unit import Record, Tiles

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from gluonize.gluon.names import MODULES, spelled_apart
 from gluonize.numbered import numbered
-from gluonize.read.files.source_text import SourceText, edit_function
+from gluonize.read.text.source_text import SourceText, edit_function
 from gluonize.triton_api.jit_functions import JITFunction
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from gluonize.decide.choices.chosen import Choices
 from gluonize.facts.integers.host_bounds import Condition
 from gluonize.facts.kernel import KernelFacts
 from gluonize.facts.obligations import Obligation, checked, conditions
-from gluonize.gluon.function import GluonFunction
 from gluonize.gluon.imports import Import
-from gluonize.gluon.references import References, references
+from gluonize.gluon.trees.function import GluonFunction
+from gluonize.gluon.trees.references import References, references
 from gluonize.gluon.written import Written
 from gluonize.kept_loops import KeptLoop
 

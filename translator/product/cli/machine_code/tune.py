@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 
-from rich.table import Table
-
 from gluonize.decide.choices.chosen import Choices
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.product.cli import exit_status
@@ -19,12 +17,14 @@ from gluonize.product.project.output.overwrite import check_json
 from gluonize.product.project.translate.plan import assignments_of
 from gluonize.product.project.translate.run import VALIDATE
 from gluonize.read.files.source_names import check_source, source_folders, source_name
-from gluonize.read.files.style import style_of
 from gluonize.read.spec.selected import select_launches
+from gluonize.read.text.style import style_of
 from gluonize.request import TranslateRequest
-from gluonize.rules.targets import parse_targets, target as target_row
+from gluonize.rules.targets import parse_targets
+from gluonize.rules.targets import target as target_row
 from gluonize.search.choose import Tried, best, figures_of, mean_costs, try_candidates
 from gluonize.search.planning import planned
+from rich.table import Table
 
 UNIT = "clk"
 # Candidates that are shown of one launch, and of each where there are several, beside the one that is chosen.

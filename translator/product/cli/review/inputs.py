@@ -16,9 +16,9 @@ from gluonize.product.project.output.provenance import read_generated
 from gluonize.product.project.output.swapped import check_not_swapped
 from gluonize.read.files.modules import find_module, full_search_path, parse_file
 from gluonize.read.files.source_names import check_source, is_path, source_folders, source_name
-from gluonize.read.files.style import style_of
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.read.spec.selected import select_launches
+from gluonize.read.text.style import style_of
 from gluonize.request import TranslateRequest, TranslateResult
 from gluonize.rules.targets import parse_targets
 

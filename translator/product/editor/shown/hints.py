@@ -13,7 +13,7 @@ from gluonize.product.editor.line_map import LineMap
 from gluonize.product.editor.made import Made
 from gluonize.product.editor.session import Session
 from gluonize.product.editor.shown import hover_text as say
-from gluonize.read.files.parsed import parsed_text
+from gluonize.read.text.parsed import parsed_text
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gluonize.product.project.edits.diff3 import Chunk, merge_sequences
-from gluonize.read.files.parsed import parsed_text
+from gluonize.read.text.parsed import parsed_text
 
 _MARK = 7  # characters of a conflict marker, as in git
 # Blanks belong to the word behind them: a change of two neighbouring words leaves nothing between them.

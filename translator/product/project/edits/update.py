@@ -34,7 +34,7 @@ from gluonize.product.project.translate.run import (
     write_output,
     write_rejected,
 )
-from gluonize.read.files.style import CodeStyle
+from gluonize.read.text.style import CodeStyle
 from gluonize.request import TranslateResult
 
 _EDITED = "its hand edits are part of it: look at them first; if a new translation of the source without them is wrong too, report that"

@@ -18,9 +18,9 @@ from gluonize.product.project.output.provenance import DERIVED, MARK, GeneratedF
 from gluonize.read.files.generated import is_generated
 from gluonize.read.files.near import near_file
 from gluonize.read.files.source_names import is_path, source_folders, source_name
-from gluonize.read.files.style import CodeStyle, style_of
 from gluonize.read.spec.launch import LaunchSpec, RefusedLaunch, read_launches
 from gluonize.read.spec.selected import select_launches
+from gluonize.read.text.style import CodeStyle, style_of
 from gluonize.request import TranslateRequest
 
 

@@ -12,10 +12,10 @@ from typing import Any
 from gluonize.diagnostics import Diagnostic
 from gluonize.judge.inputs.inputs import Inputs
 from gluonize.judge.verdict.launch_check import NO_ANSWER, launch_check
-from gluonize.read.files.parsed import parsed_text
 from gluonize.read.launches.bound.binding import LaunchBinding
 from gluonize.read.launches.bound.completed import BoundLaunch, shown
 from gluonize.read.spec.launch import compiled_as
+from gluonize.read.text.parsed import parsed_text
 
 STATUSES = ("served", "served-in-part", "not-served", "refused", "unread")
 

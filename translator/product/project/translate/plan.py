@@ -16,10 +16,10 @@ from gluonize.product.project.output.overwrite import check_json, check_new, che
 from gluonize.product.project.output.swapped import check_not_swapped
 from gluonize.read.files.modules import parse_file
 from gluonize.read.files.source_names import check_source, is_path, source_folders, source_name
-from gluonize.read.files.style import style_of
 from gluonize.read.kernels.gluon_kernels import check_source_target
 from gluonize.read.spec.launch import LaunchSpec, RefusedLaunch, read_launches
 from gluonize.read.spec.selected import select_launches, source_of_launch
+from gluonize.read.text.style import style_of
 from gluonize.request import BUDGET, LIFTED, TranslateRequest
 from gluonize.rules.choices import CHOICES
 from gluonize.rules.targets import Target, parse_targets

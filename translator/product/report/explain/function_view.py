@@ -9,7 +9,7 @@ from typing import Any
 from gluonize.decide.layouts.constructors import constructor
 from gluonize.decide.readback.traced_launch import TracedLaunch
 from gluonize.diagnostics import TranslationError
-from gluonize.gluon.references import References, references
+from gluonize.gluon.trees.references import References, references
 from gluonize.gluon.written import Written
 from gluonize.loops.plan.plan import NotPipelined, PipelinePlan
 from gluonize.product.report.explain.costs import Costs

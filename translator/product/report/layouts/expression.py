@@ -11,7 +11,7 @@ from typing import Any
 
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.product.report.layouts.linear_map import DistributedMap, SharedMap
-from gluonize.read.files.parsed import parsed_text
+from gluonize.read.text.parsed import parsed_text
 from gluonize.rules.gluon import DISTRIBUTED, IDENTITY, SHARED, Layouts, class_name
 from gluonize.trace.model.layouts import Bases, Ints, in_parts, part_of
 

@@ -14,7 +14,7 @@ from gluonize.decide.layouts.constructors import constructor
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.product.report.layouts.inlined import inlined
 from gluonize.product.report.layouts.linear_map import DistributedMap, SharedMap
-from gluonize.read.files.parsed import parsed_text
+from gluonize.read.text.parsed import parsed_text
 from gluonize.rules.targets import target as target_row
 from gluonize.trace.model.elements import bits_of
 from gluonize.trace.model.layouts import Ints, Layout, Opaque, SharedLayout, Slice, part_of

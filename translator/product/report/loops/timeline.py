@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from gluonize.product.report.loops.hazards import hazards
 from gluonize.product.report.loops.replay import Replay, called, replay_of, value_of
-from gluonize.read.files.parsed import parsed_text
+from gluonize.read.text.parsed import parsed_text
 from gluonize.rules import gluon
 
 _MATRIX = gluon.named(gluon.Effect.MULTIPLIES)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Set
 
 from gluonize.product.report.review.units import Unit
-from gluonize.read.files.parsed import parsed_text
+from gluonize.read.text.parsed import parsed_text
 from gluonize.rules import gluon
 from gluonize.rules.gluon import PARTITIONS, Effect
 

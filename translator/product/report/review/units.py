@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from gluonize.read.files.parsed import parsed_text
+from gluonize.read.text.parsed import parsed_text
 
 _WORD = re.compile(r"[A-Za-z_]\w*|\d+\.?\d*|[-+*/%<>=!&|^~@]+")
 _TRITON_ALIAS = re.compile(r"\b(?:tl|triton\.language)\.")

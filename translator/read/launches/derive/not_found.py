@@ -10,12 +10,12 @@ from types import ModuleType
 from typing import Any
 
 from gluonize.diagnostics import Diagnostic, did_you_mean
-from gluonize.read.files.depth import LESS_DEEP, TOO_DEEP
-from gluonize.read.files.moved_lines import file_line
 from gluonize.read.kernels.load import says_missing
 from gluonize.read.launches.derive.evidence import Evidence
 from gluonize.read.launches.derive.proposal.revise import ONE_OF
 from gluonize.read.launches.derive.proposal.verdict import Verdict
+from gluonize.read.text.depth import LESS_DEEP, TOO_DEEP
+from gluonize.read.text.moved_lines import file_line
 from gluonize.triton_api.language import tl
 
 _NAMES = 4  # arguments that are named

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 
-from gluonize.read.files.source_text import Edit, SourceText, edit_function
+from gluonize.read.text.source_text import Edit, SourceText, edit_function
 from gluonize.triton_api.jit_functions import JITFunction
 
 

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import libcst as cst
-
-from gluonize.gluon.function import Statement
-from gluonize.gluon.walk import assigned, called, dotted, loads, stores, targets
+from gluonize.gluon.trees.function import Statement
+from gluonize.gluon.trees.walk import assigned, called, dotted, loads, stores, targets
 
 
 def blocks_of(s: Any) -> list[Sequence[Any]]:

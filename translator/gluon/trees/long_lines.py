@@ -7,10 +7,9 @@ import itertools
 from collections.abc import Sequence
 
 import libcst as cst
-
-from gluonize.gluon.function import LINE_LENGTH, GluonFunction, code, expression, formatted, statements
-from gluonize.gluon.origins import copied
-from gluonize.gluon.walk import mapped
+from gluonize.gluon.trees.function import LINE_LENGTH, GluonFunction, code, expression, formatted, statements
+from gluonize.gluon.trees.origins import copied
+from gluonize.gluon.trees.walk import mapped
 
 _RUN = 4  # equal numbers that are written as a product
 _FILLED = 104  # columns of a list of bases, behind the indentation of an argument in a branch

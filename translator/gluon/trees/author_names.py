@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import libcst as cst
-
 from gluonize.gluon.names import plain, spelled_apart
-from gluonize.gluon.walk import mapped
+from gluonize.gluon.trees.walk import mapped
 
 Tree = TypeVar("Tree", bound=cst.CSTNode)
 

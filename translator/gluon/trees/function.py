@@ -18,10 +18,9 @@ from typing import Any
 
 import black
 import libcst as cst
-
 from gluonize.diagnostics import InternalError
-from gluonize.gluon.author_names import told_apart
-from gluonize.gluon.walk import dotted, inside, mapped, stores, walk
+from gluonize.gluon.trees.author_names import told_apart
+from gluonize.gluon.trees.walk import dotted, inside, mapped, stores, walk
 from gluonize.rules.gluon import GIVE_LAYOUTS
 
 LINE_LENGTH = 120

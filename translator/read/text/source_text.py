@@ -14,7 +14,7 @@ import tokenize
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from gluonize.read.files.moved_lines import record_moved
+from gluonize.read.text.moved_lines import record_moved
 
 Edit = tuple[int, int, str]  # what stands from one offset to another is replaced
 

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import libcst as cst
-
 from gluonize.gluon.code import code_of
-from gluonize.gluon.function import GluonFunction, parsed
 from gluonize.gluon.nodes import Code, Node, Unnamed
-from gluonize.gluon.walk import assigned, mapped, walk
+from gluonize.gluon.trees.function import GluonFunction, parsed
+from gluonize.gluon.trees.walk import assigned, mapped, walk
 
 _IDENTIFIER = re.compile(r"__later_(\d+)__")
 
