@@ -16,19 +16,21 @@ def verified() -> Iterator[list]:
     """-> the trees of the loops that were written."""
     trees: list = []
     finish, passed = passes.finish_loop, passes.passed
+    given: list = []
 
-    def checked(rw, loop):
-        finish(rw, loop)
-        found = [] if loop.form.splits else problems(loop.round.tree)
+    def checked(rw, loop, parts):
+        made = finish(rw, loop, parts)
+        body = passes.tree_of(loop, parts, loop.trips.nodes(loop, made.body), "")
+        found = moved(given.pop(), body)
         assert not found, f"line {loop.plan.loop.lineno}: {found}"
-        trees.append(loop.round.tree)
+        found = [] if loop.form.splits else problems(made.tree)
+        assert not found, f"line {loop.plan.loop.lineno}: {found}"
+        trees.append(made.tree)
+        return made
 
     def pass_checked(loop, body, fresh):
-        before = tuple(s for step in body.steps for s in step.statements)
-        made = passed(loop, body, fresh)
-        found = moved(before, passes.tree_of(loop, made, ""))
-        assert not found, f"line {loop.plan.loop.lineno}: {found}"
-        return made
+        given.append(tuple(s for step in body.steps for s in step.statements))
+        return passed(loop, body, fresh)
 
     with mock.patch.object(pipelined, "finish_loop", checked), mock.patch.object(passes, "passed", pass_checked):
         yield trees

@@ -11,7 +11,6 @@ from gluonize.read.inductor.launches import stated_launch
 from gluonize.read.kernels.listing import list_kernels
 from gluonize.read.launches.derivation import derive_kernel, launchable_kernels
 from gluonize.read.launches.derive.set_options import check_types, parse_settings, settings_for
-from gluonize.read.launches.derive.strict import derive_launches
 from gluonize.read.launches.table import Derivation
 from gluonize.read.spec.launch import AMD_OPTIONS, LaunchSpec
 from gluonize.request import LaunchOutcome, TranslateRequest, with_options
@@ -51,12 +50,11 @@ def _planned(request: TranslateRequest) -> PlannedLaunches:
         return PlannedLaunches(tuple(given), (told,) * bool(request.assignments))
     settings = parse_settings(f"{name}={value}" for name, value in request.assignments)
     check_types(settings)
-    if request.strict:
-        return _strict(request, given, without, settings)
     names = without or launchable_kernels(request.source, request.search_path)
     _check_settings(request, names, settings)
     derivations: list[Derivation] = []
     unknown: list[LaunchOutcome] = []
+    missing: list[Diagnostic] = []
     for name in names:
         try:
             own = settings_for(settings, name)
@@ -66,18 +64,23 @@ def _planned(request: TranslateRequest) -> PlannedLaunches:
                 stated_launch(request.source, name, row.warp_size, row.compute_units, **about)
                 or derive_kernel(
                     request.source, name, lambda loaded: FrontEndJudge(loaded, request.target), **about,
-                    all_configs=request.all_configs, fp8=_fp8(request.target),
+                    all_configs=request.all_configs, fp8=_fp8(request.target), certain=request.strict,
                 )
             )  # fmt: skip
         except TranslationError as error:
-            misspelt = error.diagnostics[0].code in ("kernel-missing", "kernel-not-jit") and name in request.kernels
+            code = error.diagnostics[0].code
+            misspelt = code in ("kernel-missing", "kernel-not-jit") and name in request.kernels
             if misspelt and not request.keep_going:
                 raise  # nobody wants what is left of a misspelled request
             spec = LaunchSpec(id=name, kernel=name, source=request.source)
-            unknown.append(LaunchOutcome(spec, "passed-over", error.diagnostics))
+            asked = code == "spec-missing"
+            missing += error.diagnostics if asked else ()
+            unknown.append(LaunchOutcome(spec, "refused" if asked else "passed-over", error.diagnostics))
+    if missing and not request.keep_going:
+        raise TranslationError(*missing)
     launches = [*given, *(spec for derivation in derivations for spec in derivation.launches)]
     notes = [f"{d.kernel}: {note}" for d in derivations for note in d.notes]
-    notes += [_kept(o) for o in unknown]
+    notes += [_kept(o) for o in unknown if o.status == "passed-over"]
     assumed = tuple(f"guessed for {line}" for derivation in derivations for line in derivation.lines())
     return PlannedLaunches(tuple(launches), tuple(notes), assumed, tuple(unknown), tuple(derivations))
 
@@ -124,35 +127,3 @@ def _check_settings(request: TranslateRequest, names: list[str], settings: dict[
             problems.append(Diagnostic("spec-unknown-argument", f"--set {name}: {whom}", request.source, help=help))
     if problems:
         raise TranslationError(*problems)
-
-
-def _strict(
-    request: TranslateRequest, given: list[LaunchSpec], without: list[str], settings: dict[str, Any]
-) -> PlannedLaunches:
-    groups: list[tuple[list[str], dict[str, Any]]] = [(without, settings)]
-    if request.keep_going or any("." in name for name in settings):
-        infos = [k for k in list_kernels(request.source, request.search_path) if not without or k.name in without]
-        elsewhere = {name for info in infos for name in info.args}
-        groups = [
-            (
-                [k.name],
-                {n: x for n, x in settings_for(settings, k.name).items() if n in k.args or n not in elsewhere},
-            )
-            for k in infos
-            if k.is_kernel or without
-        ] or groups
-    derived, unknown = [], []
-    for group, given_settings in groups:
-        try:
-            derived += derive_launches(request.source, group, settings=given_settings, search_path=request.search_path)
-        except TranslationError as error:
-            if not request.keep_going:
-                raise
-            spec = LaunchSpec(id=group[0], kernel=group[0], source=request.source)
-            unknown.append(LaunchOutcome(spec, "refused", error.diagnostics))
-    assumed: list[str] = []
-    for launch in derived:
-        assumed += [text for line in launch.assumptions if (text := f"{launch.spec.kernel}: {line}") not in assumed]
-    launches = (*given, *(launch.spec for launch in derived))
-    notes, said = (tuple(f"{word} {line}" for line in assumed) for word in ("assumed", "assumed while reading:"))
-    return PlannedLaunches(launches, notes, said, tuple(unknown))

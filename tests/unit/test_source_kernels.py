@@ -1,12 +1,8 @@
-"""Listing the kernels of a file, and finding which arguments are pointers."""
-
-import ast
+"""Listing the kernels of a file."""
 
 import pytest
-
 from gluonize.diagnostics import TranslationError
 from gluonize.read.kernels.listing import list_kernels, nothing_to_launch
-from gluonize.read.launches.sites.pointers import integer_pointers, pointer_arguments
 
 FILE = """
 import triton as t
@@ -70,62 +66,6 @@ def test_missing_file(tmp_path):
     with pytest.raises(TranslationError) as caught:
         list_kernels(str(tmp_path / "gone.py"))
     assert caught.value.diagnostics[0].code == "source-missing"
-
-
-HELPER = ast.parse("def put(value, where, mask):\n    tl.store(where, value, mask=mask)").body[0]
-OFFSET = ast.parse("def at(p, i):\n    return tl.load(p + i * 2)").body[0]
-USES = {
-    "load": ("tl.load(a + b)", {"a"}),
-    "store": ("tl.store(a + b * c, b)", {"a"}),
-    "through a name": ("q = a + b\n    q2 = q + 1\n    tl.load(q2)", {"a"}),
-    "moved in a loop": ("for i in range(c):\n        tl.load(a)\n        a += b", {"a"}),
-    "cast": ("q = a.to(tl.pointer_type(tl.int8))\n    tl.load(q + b)", {"a"}),
-    "block pointer": ("q = tl.make_block_ptr(base=a, shape=(b,), strides=(c,))\n    tl.load(q)", {"a"}),
-    "block pointer with offset": ("q = tl.make_block_ptr(a + b, (c,), (1,))\n    tl.load(q)", {"a"}),
-    "descriptor": ("d = tl.make_tensor_descriptor(a, [b], [c], [1])\n    d.load([b])", {"a"}),
-    "atomic": ("tl.atomic_add(a + b, c)", {"a"}),
-    "element type": ("x = tl.zeros((1,), dtype=a.dtype.element_ty)", {"a"}),
-    "either": ("q = a if c else b\n    tl.load(q)", {"a", "b"}),
-    "helper": ("put(c, a + b, mask=None)", {"a"}),
-    "helper by keyword": ("put(c, where=a, mask=b)", {"a"}),
-    "not a pointer": ("x = a + b * c", set()),
-    "only an offset": ("tl.load(a + (b + c))", {"a"}),
-}
-
-
-@pytest.mark.parametrize("body,expected", USES.values(), ids=USES)
-def test_pointer_arguments(body, expected):
-    node = ast.parse(f"def k(a, b, c):\n    {body}\n").body[0]
-    assert pointer_arguments(node, lambda name: HELPER if name == "put" else None) == expected
-
-
-@pytest.mark.parametrize(
-    "body,expected",
-    [
-        ("i = tl.load(b)\n    tl.load(a + i)", {"b"}),
-        ("i = tl.load(b + c)\n    q = a + i * c\n    tl.load(q)", {"b"}),
-        ("q = b + c\n    n = tl.load(q).to(tl.int64)\n    for i in range(n):\n        tl.load(a)", {"b"}),
-        ("i = tl.load(b)\n    a += i\n    tl.load(a)", {"b"}),
-        ("x = tl.load(b)\n    tl.store(a + c, x)", set()),
-        ("i = tl.load(b)\n    j = tl.where(i > 0, i * 2, 0)\n    tl.load(a + j)", {"b"}),
-        ("tl.load(a + tl.load(b + c).to(tl.int32))", {"b"}),
-        ("i = tl.load(b)\n    page = i // 16\n    tl.store(a + page, 1.0)", {"b"}),
-        ("w = tl.load(b)\n    x = (w >> 4) & 15\n    tl.store(a, x)", {"b"}),
-        ("n = tl.load(b + 1) - tl.load(b)\n    for i in range(tl.cdiv(n, 4)):\n        tl.load(a)", {"b"}),
-        ("i = tl.load(b)\n    put(1.0, a + i, c)", {"b"}),
-        ("i = tl.load(b)\n    at(a, i)", {"b"}),
-        ("x = tl.load(b)\n    i = (x * 0.5).to(tl.int32)\n    tl.load(a + i)", set()),
-        ("x = tl.load(b)\n    i = tl.where(x > 0, 1, 0)\n    tl.load(a + i)", set()),
-    ],
-    ids=[
-        "offset", "through a name", "loop bound", "moved pointer", "value", "chosen", "within an address", "divided",
-        "shifted", "length", "helper's address", "helper's offset", "converted", "compared",
-    ],  # fmt: skip
-)
-def test_integer_pointers(body, expected):
-    node = ast.parse(f"def k(a, b, c):\n    {body}\n").body[0]
-    helper = {"put": HELPER, "at": OFFSET}.get
-    assert integer_pointers(node, pointer_arguments(node, helper), helper) == expected
 
 
 def test_triton_behind_a_condition_that_is_not_known(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from gluonize.facts import callees
 from gluonize.facts.desugar import expand_promotions, unroll_loops
@@ -25,6 +26,20 @@ def read_function(kernel: KernelFacts, frame: Frame, path: tuple[int, ...] = ())
     facts.looped |= {n for loop in loops for n in ast.walk(loop) if isinstance(n, ast.Call)}
     facts.equals |= equal_expressions(facts)
     return facts
+
+
+def reached_functions(facts: FunctionFacts) -> Iterator[FunctionFacts]:
+    """The function, and each helper that it calls, for each call anew."""
+    yield facts
+    for node in facts.nodes:
+        if not isinstance(node, ast.Call) or not facts.visits(node) or not callees.is_helper(facts, node):
+            continue
+        inner = facts.callee(node)[0]
+        if inner is None and len(facts.path) < MAX_CALL_DEPTH:
+            frame, ident = callees.callee_frame(facts, node)  # one text for several specializations
+            inner = read_function(facts.kernel, frame, (*facts.path, ident)) if frame is not None else None
+        if inner is not None:
+            yield from reached_functions(inner)
 
 
 def _called(facts: FunctionFacts, node: ast.Call) -> tuple[FunctionFacts | None, dict[str, ast.expr]]:

@@ -8,24 +8,25 @@ from dataclasses import replace
 from gluonize.decide.choices.chosen import Choices
 from gluonize.decide.readback.traced_launch import TracedLaunch
 from gluonize.diagnostics import TranslationError
+from gluonize.facts.function import FunctionFacts
 from gluonize.facts.kernel import KernelFacts
 from gluonize.facts.reading import read_function
 from gluonize.facts.refusals import refuse
 from gluonize.facts.syntax import unparsed
 from gluonize.loops.forms.assemble import assemble
 from gluonize.loops.forms.pipelined import PipelinedFunction
-from gluonize.loops.passes.refill import TooLate, check_refills
+from gluonize.loops.passes.refill import check_refills
 from gluonize.loops.passes.stages import why_not_alternating
+from gluonize.loops.plan.impossible import Impossible
 from gluonize.loops.plan.plan import NotPipelined
 from gluonize.loops.plan.strategies import PING_PONG, WARP_SPECIALIZED
 from gluonize.loops.planner.loop_rules import packs_operands, ruled
-from gluonize.loops.specialized.split import CannotSplit
+from gluonize.loops.planner.plain_descriptors import plain_descriptors
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.request import TranslateRequest
 from gluonize.rules.builtins import BUILTINS
 from gluonize.rules.rows import RuleSet
 from gluonize.write.descriptors.host import divisible_strides, small_descriptors
-from gluonize.write.descriptors.tdm import NotForTheDataMover
 from gluonize.write.function.rewriter import FunctionRewriter
 from gluonize.write.function.written import WrittenFunction
 from gluonize.write.programs.order import xcds_of
@@ -63,6 +64,12 @@ def kernel_facts(launch: TracedLaunch, rules: RuleSet = BUILTINS) -> KernelFacts
     )
 
 
+def _planned(facts: FunctionFacts, choices: Choices, strategy: str | None) -> Decided:
+    """What is decided of a kernel before its functions are looked at one by one."""
+    decided = Decided(choices, strategy)
+    return replace(decided, plain_descriptors=plain_descriptors(facts, decided))
+
+
 def with_wide_operands(
     launch: TracedLaunch, choices: Choices, request: TranslateRequest, retrace: Callable[[LaunchSpec], TracedLaunch]
 ) -> TracedLaunch:
@@ -71,7 +78,7 @@ def with_wide_operands(
     if request.general or not launch.target.packs_operands or "kpack" in launch.options or launch.shared is not None:
         return launch
     facts = read_function(kernel_facts(launch), launch.trace.frames[0])
-    if not packs_operands(facts, Decided(choices, request.strategy)):
+    if not packs_operands(facts, _planned(facts, choices, request.strategy)):
         return launch
     wide = replace(launch.spec, options={**launch.spec.options, "kpack": 2})
     return replace(retrace(wide), narrow=launch)
@@ -98,71 +105,68 @@ def rewrite_kernel(
     """
     kernel = kernel_facts(launch, rules)
     facts = read_function(kernel, launch.trace.frames[0])
-    for found in ruled(facts, Decided(choices, strategy)) if by_rule else ():
+    decided = _planned(facts, choices, strategy)
+    for found in ruled(facts, decided) if by_rule else ():
         if found.choices.asks("operand-width", "two") and launch.narrow is None:
             continue  # the launch itself says how wide operands are
         try:
-            return _rewritten(launch, kernel, found.choices, None, moved, rewriter_type, found.why)
+            return _rewritten(launch, kernel, _planned(facts, found.choices, None), moved, rewriter_type, found.why)
         except TranslationError:
             continue  # a form that this loop cannot have: the next one
     if launch.narrow is not None:  # operands are wide for a form that the loop cannot have
         narrow = replace(launch.narrow, spec=launch.spec, given=launch.given)
         return rewrite_kernel(narrow, choices, strategy, moved, rules, rewriter_type, by_rule)
-    return _rewritten(launch, kernel, choices, strategy, moved, rewriter_type)
+    return _rewritten(launch, kernel, decided, moved, rewriter_type)
 
 
 def _rewritten(
     launch: TracedLaunch,
     kernel: KernelFacts,
-    choices: Choices,
-    strategy: str | None,
+    decided: Decided,
     moved: frozenset[tuple[str, str]],
     rewriter_type: type[FunctionRewriter],
     why: str = "",
 ) -> EmittedKernel:
     """`rewrite_kernel` for choices that hold as they are; why: what they follow from, "" where they were asked for."""
-    plain: dict[tuple[int | str, ...], str] = {}
-    whole: dict[tuple[tuple[int, ...], int], str] = {}
-    ringed: frozenset[tuple[tuple[int, ...], int]] = frozenset()
-    xcds, why_one = xcds_of(kernel, choices)
-    tiles = tiles_of(kernel, choices, strategy)
+    xcds, why_one = xcds_of(kernel, decided.choices)
+    tiles = tiles_of(kernel, decided.choices, decided.strategy)
     handed = launch.shared.sums if launch.shared is not None else ""
+    decided = replace(decided, moved=moved, xcds=xcds, tiles=tiles, handed=handed)
+    remarks = [
+        f"tensor descriptors as bounds-masked accesses: {reason}" for reason in decided.plain_descriptors.values()
+    ]
+    remarks += [why] if why else []
+    remarks += [f"programs keep their numbers: {why_one}"] if why_one else []
     while True:
-        unit = Unit(kernel, Decided(choices, strategy, frozenset(plain), whole, ringed, moved, xcds, tiles, handed))
-        rewriter = rewriter_type(unit, read_function(kernel, launch.trace.frames[0]))
-        # These are known only once the text is there; it is then written again without what cannot be.
         try:
-            written = rewriter.rewrite()
-            every = [written, *unit.helper_versions]
-            if strategy == WARP_SPECIALIZED.name:
-                _check_split(every)
-            if strategy == PING_PONG.name or why and choices.asks("warp-groups", "alternating"):
-                _check_alternating(unit, every)
-            if why and choices.asks("warp-groups", "alternating") and choices.asks("refill", "after-read"):
-                _check_refilled(every)
-            for reason in plain.values():
-                written.record.choose(f"tensor descriptors as bounds-masked accesses: {reason}")
-            if why:
-                written.record.choose(why)
-            if why_one:
-                written.record.choose(f"programs keep their numbers: {why_one}")
-            if launch.shared is not None:
-                written.record.explain(
-                    "programs share the steps of tiles: sums are made in another order than the source's"
-                )
-            for function in every:
-                _check_stages(function)
-            check_refills(every)
-            return replace(assemble(unit, written), tiles=tiles, shared=launch.shared)
-        except NotForTheDataMover as kept:
-            assert kept.site not in plain, f"bug in gluonize: {kept.reason}"
-            plain[kept.site] = kept.reason
-        except TooLate as kept:
-            assert kept.key not in ringed, f"bug in gluonize: {kept}"
-            ringed |= {kept.key}
-        except CannotSplit as kept:
-            assert kept.key not in whole, f"bug in gluonize: {kept.reason}"
-            whole[kept.key] = kept.reason
+            function = rewriter_type(Unit(kernel, decided), read_function(kernel, launch.trace.frames[0]))
+            emitted = _written(launch, function, bool(why), remarks)
+        except Impossible as found:
+            assert found.key not in decided.cannot, f"bug in gluonize: {found}"
+            decided = replace(decided, cannot={**decided.cannot, found.key: found.reason})
+        else:
+            return replace(emitted, tiles=tiles, shared=launch.shared)
+
+
+def _written(launch: TracedLaunch, function: FunctionRewriter, by_rule: bool, remarks: list[str]) -> EmittedKernel:
+    """The kernel that `function` writes. Raises: Impossible where a loop cannot have its form, which only its text shows."""
+    unit, written = function.unit, function.rewrite()
+    every, decided = [written, *unit.helper_versions], unit.decided
+    turns = by_rule and decided.choices.asks("warp-groups", "alternating")
+    if decided.strategy == WARP_SPECIALIZED.name:
+        _check_split(every)
+    if decided.strategy == PING_PONG.name or turns:
+        _check_alternating(unit, every)
+    if turns and decided.choices.asks("refill", "after-read"):
+        _check_refilled(every)
+    for remark in remarks:
+        written.record.choose(remark)
+    if launch.shared is not None:
+        written.record.explain("programs share the steps of tiles: sums are made in another order than the source's")
+    for function in every:
+        _check_stages(function)
+    check_refills(every)
+    return assemble(unit, written)
 
 
 _IN_CLUSTERS = "its program is a cluster, whose workgroups wait for each other with all of their warps"
@@ -221,8 +225,8 @@ def _check_stages(written: WrittenFunction) -> None:
     """
     for loop in written.loops.pipelined.values():
         why = ""
-        if loop.round.late_read:
-            why = f"`{loop.round.late_read}` is read from LDS where it is used, not where it is loaded"
+        if late := written.loops.finished[loop.plan.loop].body.late_read:
+            why = f"`{late}` is read from LDS where it is used, not where it is loaded"
         elif loop.alternates and loop.plan.loop in written.record.filled:
             why = "an operand goes through LDS between warps, for which all of them would have to be in one stage"
         if why:

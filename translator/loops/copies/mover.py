@@ -11,7 +11,6 @@ import functools
 from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.integers.polynomials import INDEX, Polynomial, add
-from gluonize.facts.made_descriptors import origin_of
 from gluonize.gluon.code import code_of
 from gluonize.gluon.nodes import Code
 from gluonize.gluon.written import (
@@ -53,12 +52,12 @@ def before(writing: Writing, loop: PipelinedLoop, ring: Ring) -> list[Code]:
 def copy(
     writing: Writing, loop: PipelinedLoop, ring: Ring, slot: str, target: Written, condition: Written | None
 ) -> Written:
-    """Issue the copy of the tile at `loop.round.at` into `slot`, which is `target`."""
+    """Issue the copy of the tile at `loop.fetch.at` into `slot`, which is `target`."""
     facts = writing.facts
     tile = ring.load.tile
     barrier = loop.form.ready_of(ring, slot)
     if isinstance(tile, DescriptorTile):
-        tdm.check_offsets(facts, writing.record, origin_of(facts, tile.owner), list(tile.offsets))
+        tdm.rests_on(facts, writing.record, tile.offsets)
         descriptor, offsets = _place(facts, writing.emit, ring, tile)
     else:
         descriptor, offsets = _position(ring, tile), [
@@ -74,13 +73,13 @@ def copy(
 def prefetch(
     facts: FunctionFacts, emit: Emit, record: Record, loop: PipelinedLoop, ring: Ring, condition: Written
 ) -> Written:
-    """Ask for the tile at `loop.round.at` in the L2 cache."""
+    """Ask for the tile at `loop.fetch.at` in the L2 cache."""
     tile = ring.load.tile
     if isinstance(tile, DescriptorTile):
         descriptor, offsets = _place(facts, emit, ring, tile)
     else:
         descriptor, offsets = _position(ring, tile), [
-            _text(facts, emit, tile, a.moving, loop.round.at) for a in tile.axes
+            _text(facts, emit, tile, a.moving, loop.fetch.at) for a in tile.axes
         ]
     return tdm.prefetch_text(record, descriptor, offsets, condition)
 
@@ -166,7 +165,7 @@ def _position(ring: Ring, tile: StridedTile) -> Written:
 
 def _index(facts: FunctionFacts, loop: PipelinedLoop) -> Written:
     """The index of the tile that is copied, as the 32-bit number that coordinates are."""
-    index = loop.round.at
+    index = loop.fetch.at
     variable = index.is_name and index != loop.tile  # else it is the number of a tile times step, plus start
     ends = [end for end in (loop.plan.range.low, loop.plan.range.step) if end is not None]
     wide = variable or any(isinstance(facts.fact(e), TensorFact) for e in ends)

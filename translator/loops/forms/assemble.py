@@ -17,6 +17,7 @@ from gluonize.gluon.trees.walk import inside, mapped
 from gluonize.loops.forms.prologue import HEADS
 from gluonize.loops.loop.loop import PipelinedLoop
 from gluonize.loops.passes.prefetch import FEWEST_BUFFERS
+from gluonize.loops.plan.impossible import SPLIT, Impossible
 from gluonize.loops.specialized.partitions import take_apart
 from gluonize.loops.specialized.split import CannotSplit, PartitionFunction, Split
 from gluonize.numbered import numbered
@@ -111,7 +112,7 @@ def _said_once(node: cst.FunctionDef) -> cst.FunctionDef:
 
 
 def split_loops(written: WrittenFunction, function: GluonFunction) -> tuple[GluonFunction, list[EmittedFunction]]:
-    """`function`, which has become of `written`, without its warp-specialized loops, and the functions of their partitions. Raises: CannotSplit."""
+    """`function`, which has become of `written`, without its warp-specialized loops, and the functions of their partitions. Raises: Impossible."""
     facts, pipelined = written.facts, written.loops.pipelined
     loops = [pipelined[n] for n in facts.for_loops if n in pipelined]
     loops = sorted((loop for loop in loops if loop.form.splits), key=lambda loop: loop.plan.loop.lineno)
@@ -123,8 +124,7 @@ def split_loops(written: WrittenFunction, function: GluonFunction) -> tuple[Gluo
                 function, split_of(facts, written.state, loop), facts.frame.fn.__name__, suffix
             )
         except CannotSplit as found:
-            found.key = (facts.path, loop.plan.loop.lineno)
-            raise
+            raise Impossible(facts, loop.plan.loop.lineno, SPLIT, str(found)) from found
         for partition in partitions:
             source = PartitionFunction(partition.name, facts.frame.fn.file_name or "")
             made.append(EmittedFunction(with_long_lines_wrapped(partition, ""), source))
@@ -187,7 +187,7 @@ def laid_out_function(written: WrittenFunction, helpers: Mapping[Version, str]) 
     depths: list[FewestBuffers] = []
     loops = written.loops.pipelined.values()
     copying = {loop.buffers for loop in loops if loop.copies}
-    reading_ahead = {loop.buffers for loop in loops if loop.round.prefetched is not None}
+    reading_ahead = {loop.buffers for loop in loops if loop.reads_ahead}
     for name in written.added_parameters:
         if name in reading_ahead:
             depths.append(FewestBuffers(name, FEWEST_BUFFERS, "one tile is copied, one has landed, one is read"))

@@ -114,7 +114,7 @@ class Branch(LoopForm):
         lines: list[Made] = [code_of(f"{loop.plan.range.index} = ", site.emit(loop.plan.range.low))]
         for ring in loop.rings:
             lines += ring_lines(site, producer, ring)
-        loop.fetch_at(name(loop.plan.range.index))
+        loop.fetch.be(name(loop.plan.range.index))
         lines += multicast.before_first(site.record, loop)
         nodes = [
             *as_lines(lines),

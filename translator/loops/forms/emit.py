@@ -8,6 +8,7 @@ need run ahead too, once more in the prologue; those that the consumer needs as 
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from gluonize.decide.choices.chosen import Choices
 from gluonize.facts import callees
@@ -19,7 +20,7 @@ from gluonize.gluon.printer import lines
 from gluonize.gluon.written import name
 from gluonize.loops.copies.producer import Producer
 from gluonize.loops.copies.waits import waits_of_body
-from gluonize.loops.loop.loop import PipelinedLoop, Ring
+from gluonize.loops.loop.loop import LoopParts, PipelinedLoop, Ring
 from gluonize.loops.loop.site import LoopSite
 from gluonize.loops.plan.plan import NotPipelined, run_of_loads
 from gluonize.loops.plan.schedule import Copied, Held, Stored
@@ -32,7 +33,7 @@ from gluonize.write.state.unit import Decided, Record
 
 def emit_statement(site: LoopSite, loop: PipelinedLoop, s: ast.stmt) -> None:
     """Emit a statement of the body of `loop` that pipelining changes."""
-    loop.fetch_at(name(loop.ahead))
+    loop.fetch.be(name(loop.ahead))
     indent = "\n" + site.facts.source.indent(s)
     if s in loop.ahead_of:
         _run_ahead(site, loop, s, indent)
@@ -41,7 +42,7 @@ def emit_statement(site: LoopSite, loop: PipelinedLoop, s: ast.stmt) -> None:
         site.edits.replace(s, joined(indent, made))
         return
     _consumer_statement(site, s)
-    permuted = loop.round.permuted.items()
+    permuted = loop.reads.permuted.items()
     site.edits.insert_behind(s, [code_of(own, " = ", read) for own, (load, read) in permuted if load is s])
     before, after = fetched_at(site.decided.choices, loop, s)
     start, end = site.facts.source.span(s)
@@ -127,18 +128,19 @@ def fetched_at(choices: Choices, loop: PipelinedLoop, s: ast.stmt) -> tuple[list
     return before if s is run[0] else [], after if s is run[-1] else []
 
 
-def emit_body(site: LoopSite, loop: PipelinedLoop, s: ast.For) -> None:
-    """The statements of the body, and what stands at its top."""
+def emit_body(site: LoopSite, loop: PipelinedLoop, s: ast.For) -> LoopParts:
+    """Emits the statements of the body; -> what stands at its top and between them."""
     if loop.trips.in_rounds and not loop.alternates:
         site.record.choose(f"`for {loop.plan.range.index}` is written once per buffer: slots are literals")
     for said in (said for one in loop.passes for said in one.says(loop)):
         site.record.choose(said)
     site.plain.block(s.body)
-    loop.round.copies_again = loop.form.again(site, loop)
+    again = loop.form.again(site, loop)
     for one in loop.passes:
         one.begin(site, loop)
-    loop.round.top = loop.form.top(site, loop)
-    loop.round.waits = waits_of_body(site, loop) if loop.alternates else ()
+    again = loop.asked(lambda one: one.refills(site, loop)) or again
+    top = loop.form.top(site, loop)
+    return LoopParts(top=top, waits=waits_of_body(site, loop) if loop.alternates else (), again=again)
 
 
 def announce(record: Record, facts: FunctionFacts, loops: FunctionLoops, decided: Decided, s: ast.For) -> None:
@@ -166,19 +168,19 @@ def announce(record: Record, facts: FunctionFacts, loops: FunctionLoops, decided
     record.obligations |= plan.assumed | loop.assumed
 
 
-def emit_around(site: LoopSite, loops: FunctionLoops, loop: PipelinedLoop, s: ast.For) -> None:
-    """The loop's header, and what stands before and behind the loop."""
-    source = site.facts.source
+def emit_around(site: LoopSite, loops: FunctionLoops, loop: PipelinedLoop, parts: LoopParts) -> LoopParts:
+    """Emits the loop's header and what stands before it; -> `parts` with that, and with what stands at its end and behind it."""
+    s, source = loop.plan.loop, site.facts.source
     first = source.first_line(s)
     before, outer = source.offset(first, 0), source.indent(s)
     gap: list[Code] = [("",)] if first > 1 and source.lines[first - 2].strip() else []
     gap += invariant.lines_before(site.hoisted, s)
     loop.form.header(site, loop)
-    loop.round.before = loop.form.before(site, loop)
-    above = [*lines(loop.round.before, outer), ""] if loop.round.before else []
+    start = loop.form.before(site, loop)
+    above = [*lines(start, outer), ""] if start else []
     site.edits.append((before, before, ended([*_block(gap, outer), *above])))
-    loop.round.end = loop.form.end(site, loop)
-    loop.round.after = loop.form.after(site, loops, loop)
+    end = loop.form.end(site, loop)
+    return replace(parts, before=start, end=end, after=loop.form.after(site, loops, loop))
 
 
 def _block(lines: list[Code], indent: str) -> list[Code]:

@@ -31,9 +31,10 @@ class PipelinedFunction(FunctionRewriter):
         if not self.written_loops:
             return
         inside = {n for s in statements for n in ast.walk(s) if isinstance(n, ast.For)}
-        for loop in [loop for loop in self.written_loops if loop.plan.loop in inside]:
-            finish_loop(self.loop_site, loop)
-            self.written_loops.remove(loop)
+        for written in [one for one in self.written_loops if one[0].plan.loop in inside]:
+            loop, parts = written
+            self.layouts.of_loops.finished[loop.plan.loop] = finish_loop(self.loop_site, loop, parts)
+            self.written_loops.remove(written)
 
     def statement(self, s: ast.stmt) -> None:
         if (loop := self.layouts.of_loops.statements.get(s)) is not None:
@@ -48,10 +49,10 @@ class PipelinedFunction(FunctionRewriter):
         loop = self.layouts.of_loops.pipelined.get(s)
         if loop is None:
             return super().for_loop(s)
-        loop.round.begin()
+        loop.reads.begin()
         self.layouts.loops = (*self.layouts.loops, s)
-        emit_body(self.loop_site, loop, s)
+        parts = emit_body(self.loop_site, loop, s)
         self.layouts.loops = self.layouts.loops[:-1]
-        self.layouts.demanded.again |= loop.round.finish()
-        emit_around(self.loop_site, self.layouts.of_loops, loop, s)
-        self.written_loops.append(loop)
+        self.layouts.demanded.again |= loop.reads.finish()
+        parts = emit_around(self.loop_site, self.layouts.of_loops, loop, parts)
+        self.written_loops.append((loop, parts))

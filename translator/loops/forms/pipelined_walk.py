@@ -160,9 +160,9 @@ class PipelinedWalk(DemandWalk):
 
     def ask_loop(self, loop: PipelinedLoop, s: ast.For) -> None:
         """What a pipelined loop wants: its body, and in front of it the first tiles, with what their addresses need."""
-        loop.round.begin()
+        loop.reads.begin()
         super().ask_statement(s)
-        self.demanded.again |= loop.round.finish()
+        self.demanded.again |= loop.reads.finish()
         for atom in loop.plan.atoms:
             if atom in loop.ahead_of:
                 super().ask_statement(loop.ahead_of[atom])

@@ -22,19 +22,18 @@ from gluonize.loops.forms.kinds import named_loop
 from gluonize.loops.forms.twins import Planning, Twins
 from gluonize.loops.loop.clip import Clipped, clipped_masks
 from gluonize.loops.loop.index_loads import Guard
-from gluonize.loops.loop.loop import LoopRound, PipelinedLoop
+from gluonize.loops.loop.loop import Fetched, PipelinedLoop, ReadTiles
 from gluonize.loops.loop.reads import HeldRead, Read
 from gluonize.loops.passes.passes import with_passes
 from gluonize.loops.plan.plan import NotPipelined, PipelinedLoad, PipelinePlan
 from gluonize.loops.plan.schedule import Once
 from gluonize.loops.plan.tiles.tail import TailProof
-from gluonize.loops.planner.planner import as_triton, plan_loop
+from gluonize.loops.planner.planner import holds_tiles, plan_loop
 from gluonize.loops.planner.specialize import asked_for, specialized
 from gluonize.trace.front.trace import TensorFact
 from gluonize.trace.model.elements import bits_of
 from gluonize.write.accesses.addresses import wide_scalar
 from gluonize.write.state.function_loops import FunctionLoops
-from gluonize.write.state.unit import Decided
 from gluonize.write.state.writing import StateOf
 
 # A base that moves costs about five scalar instructions per tile (a 64-bit addition and a new buffer descriptor), offsets
@@ -64,13 +63,6 @@ def prepare(planning: Planning) -> None:
             _set_up(planning, plan)
 
 
-def holds_tiles(facts: FunctionFacts, decided: Decided, loop: ast.For) -> bool:
-    """Whether loads may wait in registers: other strategies arrange the loop in another way, and 256 registers are too few."""
-    if facts.kernel.target.has_few_registers or decided.choices.asks("waiting-loads", "own-iteration"):
-        return False
-    return as_triton(facts, decided, loop)
-
-
 def _unsupported(facts: FunctionFacts, plan: PipelinePlan) -> str | None:
     """Why a planned loop cannot be written for this target; None when it can."""
     if plan.schedule.copies and not facts.kernel.target.has_async_copies:
@@ -83,10 +75,10 @@ def _set_up(planning: Planning, plan: PipelinePlan) -> None:
     loop = named_loop(planning.loop_names, planning.added_parameters, plan)
     twins = Twins(planning, plan)
     twins.add_statements()
-    loop = replace(loop, ahead_of=twins.ahead_of, doubled=tuple(twins.doubled), round=LoopRound(twins.rings()))
+    loop = replace(loop, ahead_of=twins.ahead_of, doubled=tuple(twins.doubled), reads=ReadTiles(twins.rings()))
     facts.add_syntax(twins.webs, twins.looped)
     own = (*twins.own_names, *_own_names(facts, loop, twins.own_names))
-    loop = replace(loop, index_names=tuple(twins.index_names), own_names=own)
+    loop = replace(loop, fetch=Fetched(tuple(twins.index_names)), own_names=own)
     _push_addresses(facts, planning.make_cheap, planning.pushed, loop)
     clipped = Clipped({}, frozenset(), frozenset(), frozenset())
     if not loop.form.splits and not isinstance(plan.schedule, Once):
@@ -94,7 +86,7 @@ def _set_up(planning: Planning, plan: PipelinePlan) -> None:
             tail = TailProof(facts, plan.loop, plan.range.low, plan.range.high, plan.range.step)
             clipped = clipped_masks(facts, loop, tail, twins.made)
             rings = [replace(ring, clipped=ring.smem in clipped.rings) for ring in loop.rings]
-            loop = replace(loop, round=LoopRound(rings))
+            loop = replace(loop, reads=ReadTiles(rings))
         loop = with_passes(facts, choices, planning.loop_names, loop)
     moving, assumed = _move_bases(facts, planning.state, planning.decided.moved, plan)
     planning.moving.update(moving)

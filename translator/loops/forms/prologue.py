@@ -43,13 +43,13 @@ def fetched_first(site: LoopSite, producer: Producer, first: Node) -> Statements
     loop = producer.loop
     plan = loop.plan
     index = counts.prologue_index(site.emit, loop)
-    loop.fetch_at(index)
+    loop.fetch.be(index)
     body: list[Node] = []
-    if loop.index_names and not _plain_index(site.facts, loop):
+    if loop.fetch.uses and not _plain_index(site.facts, loop):
         text = counts.index_value(site.facts, loop, index)
         index = name(site.loop_names.fresh(f"{plan.range.index}_{loop.tile}", plan.loop))
         body.append(line(index, " = ", text))
-        loop.fetch_at(index)
+        loop.fetch.be(index)
     condition = counts.condition(site.emit, loop, index)
     fetched: list[Ring] = []
     with own_names(site.facts, site.loop_names, loop, loop.tile):
@@ -70,7 +70,7 @@ def _plain_index(facts: FunctionFacts, loop: PipelinedLoop) -> bool:
     """Whether the producer's copies take a compile-time number for the loop index."""
     if loop.plan.range.dtype != "int32":
         return False
-    names = set(loop.index_names)
+    names = set(loop.fetch.uses)
 
     def plain(node: ast.AST, meets: bool) -> bool:
         """`meets`: the value of `node` is combined with a run-time value."""
@@ -90,8 +90,8 @@ def _plain_index(facts: FunctionFacts, loop: PipelinedLoop) -> bool:
     return all(plain(s.value if isinstance(s, ast.stmt) else s, False) for s in made)
 
 
-def _has_run_time(facts: FunctionFacts, node: ast.AST, index_names: set[ast.Name]) -> bool:
+def _has_run_time(facts: FunctionFacts, node: ast.AST, index_uses: set[ast.Name]) -> bool:
     """Whether part of `node` is a run-time value whatever the loop index is."""
     if isinstance(node, (ast.Name, ast.Call)) and isinstance(facts.fact(node), TensorFact):
-        return node not in index_names and not any(n in index_names for n in ast.walk(node))
-    return any(_has_run_time(facts, child, index_names) for child in ast.iter_child_nodes(node))
+        return node not in index_uses and not any(n in index_uses for n in ast.walk(node))
+    return any(_has_run_time(facts, child, index_uses) for child in ast.iter_child_nodes(node))

@@ -42,8 +42,8 @@ class RefilledSlot(RingForm):
         """What copies the next tiles when all warps have read these."""
         producer = Producer(site, site.addressing, loop)
         copied = [ring for ring in loop.rings if not ring.held]
-        loop.fetch_at(name(loop.ahead))
-        condition = counts.condition(site.emit, loop, loop.round.at)
+        loop.fetch.be(name(loop.ahead))
+        condition = counts.condition(site.emit, loop, loop.fetch.at)
         again = [
             Barrier(),
             *as_lines(before_next(site.record, loop)),
@@ -58,5 +58,5 @@ class RefilledSlot(RingForm):
         rings = {ring.smem for ring in loop.rings if not ring.held}
         early = fresh if loop.plan.schedule.reads_early else None
         multiplies = [step.multiplies for step in body.steps]
-        every, loop.round.hidden = refilled(every, multiplies, rings, loop.round.copies_again, early)
-        return body.with_statements(every)
+        every, in_time = refilled(every, multiplies, rings, body.again, early)
+        return replace(body.with_statements(every), in_time=in_time)

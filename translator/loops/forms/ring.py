@@ -33,7 +33,7 @@ class RingForm(LoopForm):
     verb = "loaded"
 
     def ends(self, emit: Emit, loop: PipelinedLoop) -> Written | None:
-        return counts.condition(emit, loop, loop.round.at)
+        return counts.condition(emit, loop, loop.fetch.at)
 
     def how(self, loop: PipelinedLoop) -> str:
         """How tiles come to LDS, in words."""
@@ -194,7 +194,7 @@ def reads_ahead(loop: PipelinedLoop) -> bool:
     plan = loop.plan
     by_tile = any(load.tile is not None and load.tile.counts_tiles for load in plan.loads)
     compared = not plan.range.asks_rest and not all(load.covered for load in plan.loads)
-    return bool(loop.index_names or by_tile or compared or any(one.uses_ahead for one in loop.passes))
+    return bool(loop.fetch.uses or by_tile or compared or any(one.uses_ahead for one in loop.passes))
 
 
 def _index_used(facts: FunctionFacts, loop: PipelinedLoop) -> bool:

@@ -53,7 +53,7 @@ class Clip:
     def text(self, writing: Writing, layout: Layout) -> Written:
         """The comparison in `layout`, for the tile that is being fetched."""
         start = total([("+", addend(scalar_text(writing.emit, s), "+")) for s in self.starts])
-        end = counts.condition(writing.emit, self.loop, self.loop.round.at)
+        end = counts.condition(writing.emit, self.loop, self.loop.fetch.at)
         first = self.starts[0].node
         product = len(self.starts) == 1 and isinstance(first, ast.BinOp) and isinstance(first.op, ast.Mult)
         left = binary(operand(writing.emit(self.bound)), "-", start if product else operand(start))
@@ -77,7 +77,7 @@ class Bounded:
 
     def text(self, writing: Writing, layout: Layout) -> Written:
         """The comparison in `layout`, for the tile that is being fetched."""
-        end = counts.condition(writing.emit, self.loop, self.loop.round.at)
+        end = counts.condition(writing.emit, self.loop, self.loop.fetch.at)
         below = operand(writing.operand_in(self.below, writing.facts.tensor(self.node), layout))
         return binary(below, "<", call("gl.where", end, writing.emit(self.bound), "-(2**31)"))
 

@@ -85,8 +85,8 @@ def as_value(
 
     Before: mask=t * B < K      After: mask=gl.to_tensor(t * B < K)     where a launch may fix K
     """
-    changes = ends or any(n in loop.index_names for n in ast.walk(mask))
-    if not loop.trips.written_out and changes and loop.round.at in (loop.ahead, loop.plan.range.index):
+    changes = ends or any(n in loop.fetch.uses for n in ast.walk(mask))
+    if not loop.trips.written_out and changes and loop.fetch.at in (loop.ahead, loop.plan.range.index):
         return text
     parts = (
         [mask] if mask is not None else [end for end in (loop.plan.range.low, loop.plan.range.high) if end is not None]

@@ -36,7 +36,7 @@ class Guard:
         """The condition at the tile that the producer is at; None where nothing runs ahead."""
         if self.loop.form.splits:
             return None
-        return counts.as_value(facts, self.loop, counts.condition(emit, self.loop, self.loop.round.at))
+        return counts.as_value(facts, self.loop, counts.condition(emit, self.loop, self.loop.fetch.at))
 
 
 def unguarded(facts: FunctionFacts, tail: TailProof, statement: ast.stmt) -> list[ast.Call]:

@@ -58,32 +58,16 @@ class Ring:
 
 
 @dataclass
-class LoopRound:
-    """What writing a loop has come to. The walks that look for layouts, and then the writing, each begin anew; what is wanted in more
-    than one layout stays.
+class ReadTiles:
+    """In which layouts the tiles of a loop are read. The walks that look for layouts, and then the writing, each begin anew; what is wanted in
+    more than one layout stays, until a whole round no longer wants it.
 
-    rings: of the loads, in the layouts that are wanted. wanted: the names of those in another layout that is read now. at: the
-    index of the tile that is being fetched. before, top, end, after: what stands around the author's statements, before the loop,
-    at the top and at the end of the body, behind the loop; waits: those at the top; copies_again: what fills the slots behind the
-    last read; prefetched: the body whose operands are read one iteration ahead; tree: all of it, when it is final. hidden: whether
-    matrix instructions follow the copies into a slot that is filled again; late_read: what a compute stage reads from LDS, which
-    it must not. permuted: variable -> (load statement, how the permuted tile is read) of tiles that are read in two ways;
-    permuted_now: those that are read now.
+    rings: of the loads, in the layouts that are wanted. wanted: the names of those in another layout that is read in this round. permuted:
+    variable -> (load statement, how the permuted tile is read) of tiles that are read in two ways; permuted_now: those of this round.
     """
 
     rings: list[Ring] = field(default_factory=list)
     wanted: set[str] = field(default_factory=set)
-    at: Written = NOWHERE
-    before: Statements = ()
-    top: Statements = ()
-    end: Statements = ()
-    after: Statements = ()
-    waits: Statements = ()
-    copies_again: Statements = ()
-    prefetched: Any = None
-    tree: Pipelined | None = None
-    hidden: bool = True
-    late_read: str = ""
     permuted: dict[str, tuple[ast.stmt, Written]] = field(default_factory=dict)
     permuted_now: set[str] = field(default_factory=set)
 
@@ -100,6 +84,41 @@ class LoopRound:
         return changed
 
 
+@dataclass
+class Fetched:
+    """The tile whose fetch is being written: uses of the loop's index in the syntax of tiles ahead stand for its index, `at`."""
+
+    uses: tuple[ast.Name, ...] = ()
+    at: Written = NOWHERE
+
+    def be(self, index: Written) -> None:
+        """From now on it is the tile at `index`."""
+        self.at = index
+        for use in self.uses:
+            use.id, use.literal = index.text, index
+
+
+@dataclass(frozen=True)
+class LoopParts:
+    """What stands around the author's statements: before the loop; at the top of the body, the waits there among it; at its end; behind the
+    loop. again: what fills slots behind their last read."""
+
+    before: Statements = ()
+    top: Statements = ()
+    waits: Statements = ()
+    again: Statements = ()
+    end: Statements = ()
+    after: Statements = ()
+
+
+@dataclass(frozen=True)
+class FinishedLoop:
+    """A loop as it is written. tree: all of it; body: what became of its body, with what passes found against it."""
+
+    tree: Pipelined
+    body: LoopBody
+
+
 @dataclass(frozen=True)
 class Step:
     """What has become of a statement of the body, or of several that share a line."""
@@ -111,11 +130,19 @@ class Step:
 
 @dataclass(frozen=True)
 class LoopBody:
-    """A body as a tree: what stands at its top, what has become of the author's statements, and what stands at its end."""
+    """A body as a tree: what stands at its top, what has become of the author's statements, and what stands at its end.
+
+    waits: those at the top; again: what fills slots behind their last read. in_time: whether matrix instructions follow the copies into a slot
+    that is filled again; late_read: what a compute stage reads from LDS, which it must not.
+    """
 
     top: Statements
     steps: tuple[Step, ...]
     end: Statements
+    waits: Statements = ()
+    again: Statements = ()
+    in_time: bool = True
+    late_read: str = ""
 
     @property
     def nodes(self) -> Statements:
@@ -268,6 +295,7 @@ class LoopPass:
 
     again: tuple[Ring, ...] = ()
     groups: ClassVar[int] = 1
+    reads_ahead: bool = False  # whether operands are read one iteration before their product
     alternates: ClassVar[bool] = False
     masks_end: ClassVar[bool] = True  # whether fetches ask for the loop's end
     refills_early: ClassVar[bool] = False  # whether slots are filled again as soon as they are read
@@ -308,6 +336,10 @@ class LoopPass:
     def begin(self, site: LoopSite, loop: PipelinedLoop) -> None:
         """The author's statements have been written."""
 
+    def refills(self, site: LoopSite, loop: PipelinedLoop) -> Statements | None:
+        """What fills slots behind their last read; None as ever."""
+        return None
+
     def before(self, site: LoopSite, loop: PipelinedLoop) -> Statements:
         """What stands before the loop, behind the first tiles."""
         return ()
@@ -323,12 +355,12 @@ class LoopPass:
 
 @dataclass(frozen=True, eq=False)
 class PipelinedLoop:
-    """A plan with its form, its names, the syntax of tiles ahead, and its passes; `round` is what becomes of it in writing.
+    """A plan with its form, its names, the syntax of tiles ahead, and its passes.
 
     slot: of the tile that an iteration reads; free: of the one that is copied ahead; tile: the loop variable of the prologue; counter:
-    of iterations, where the loop index is not one from 0, else empty. index_names: uses of the loop index in the producer's copies;
-    own_names: of values that each tile computes anew; ahead_of: statement -> its copy for tiles ahead; doubled: (what the consumer
-    moves, what the producer moves). assumed: what its addresses and masks rest on.
+    of iterations, where the loop index is not one from 0, else empty. own_names: of values that each tile computes anew; ahead_of: statement -> its copy for tiles ahead; doubled: (what the consumer
+    moves, what the producer moves). assumed: what its addresses and masks rest on. reads: in which layouts its tiles are read; fetch: of which
+    tile a fetch is written.
     """
 
     plan: PipelinePlan
@@ -340,18 +372,18 @@ class PipelinedLoop:
     free: str
     tile: str
     counter: str
-    index_names: tuple[ast.Name, ...] = ()
     own_names: tuple[tuple[ast.Name, Web], ...] = ()
     ahead_of: Mapping[ast.stmt, ast.stmt] = field(default_factory=dict)
     doubled: tuple[tuple[Web, Web], ...] = ()
     assumed: frozenset[Obligation] = frozenset()
     passes: tuple[LoopPass, ...] = ()
-    round: LoopRound = field(default_factory=LoopRound)
+    reads: ReadTiles = field(default_factory=ReadTiles)
+    fetch: Fetched = field(default_factory=Fetched)
 
     @property
     def rings(self) -> list[Ring]:
         """Those of this round."""
-        return self.round.rings
+        return self.reads.rings
 
     @property
     def copies(self) -> bool:
@@ -378,6 +410,11 @@ class PipelinedLoop:
         return any(one.alternates for one in self.passes)
 
     @property
+    def reads_ahead(self) -> bool:
+        """Whether operands are read one iteration before their product."""
+        return any(one.reads_ahead for one in self.passes)
+
+    @property
     def depth(self) -> Node:
         """The number of slots."""
         return Number(self.buffers)
@@ -401,9 +438,3 @@ class PipelinedLoop:
     def only_holds(self) -> bool:
         """Whether nothing goes through LDS: the tiles of the next iteration wait in variables."""
         return isinstance(self.plan.schedule, Held)
-
-    def fetch_at(self, index: Written) -> None:
-        """From now on the producer's syntax is that of the tile at `index`."""
-        self.round.at = index
-        for name in self.index_names:
-            name.id, name.literal = index.text, index

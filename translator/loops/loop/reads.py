@@ -74,13 +74,13 @@ class HeldRead:
             return None
         for ring in rings:
             if ring.again and ring.load.call is load.call and ring.load.staged.source == layout:
-                self.loop.round.wanted.add(ring.next)
+                self.loop.reads.wanted.add(ring.next)
                 return ring
         site.demand_more()
         staged = replace(load.staged, source=layout)
         own = site.names.variant(self.ring.next, layout)
         made = replace(self.ring, load=replace(load, staged=staged), next=own, again=True)
-        self.loop.round.wanted.add(own)
+        self.loop.reads.wanted.add(own)
         rings.insert(rings.index(self.ring) + 1, made)
         return made
 
@@ -95,7 +95,7 @@ def permuted_read(site: Site, data: ast.expr, order: tuple[int, ...], layout: La
         tile = "" if site.state(site.facts.webs.of_use[data]).variants else data.id
         if not tile and read.loop.read_at_top(site.facts, read.ring):
             own = site.names.variant(f"{data.id}_t", layout)
-            current = read.loop.round
+            current = read.loop.reads
             current.permuted_now.add(own)
             if own not in current.permuted:
                 current.permuted[own] = made.node, read.text(site, layout, read.slot(order))

@@ -48,7 +48,7 @@ class Rolled(Trips):
         top: list[Node] = []
         if loop.counter or loop.plan.range.step is not None:
             top.append(line(f"gl.assume({loop.counter or loop.plan.range.index} >= 0)"))
-        read = number if loop.round.prefetched is None else Binary(number, "+", ONE)
+        read = Binary(number, "+", ONE) if loop.reads_ahead else number
         top.append(Choose(loop.slot, Binary(read, "%", loop.depth)))
         if loop.free != loop.slot and loop.copies:
             top.append(Choose(loop.free, _free_slot(site.facts, site.record, site.decided.choices, loop, number)))
@@ -153,7 +153,7 @@ def _free_slot(facts: FunctionFacts, record: Record, choices: Choices, loop: Pip
     """
     behind_reads = loop.plan.schedule.tensor_loads or choices.asks("copy-order", "after-reads")
     told_apart = behind_reads and (loop.alternates or choices.asks("slot-form", "told-apart"))
-    if told_apart or loop.mixed and facts.kernel.num_warps > 1 or loop.round.prefetched is not None:
+    if told_apart or loop.mixed and facts.kernel.num_warps > 1 or loop.reads_ahead:
         return last_slot(number, loop.depth)
     return Previous(Number(loop.slot), loop.depth, "" if loop.mixed else added(facts, record, PREVIOUS_SLOT))
 

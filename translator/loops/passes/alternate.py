@@ -66,10 +66,8 @@ class Alternating(LoopPass):
             said.append(f"tiles of `for {index}` are stored as soon as both groups of warps {what}")
         return said
 
-    def begin(self, site: LoopSite, loop: PipelinedLoop) -> None:
-        if self.again:
-            producer = Producer(site, site.addressing, loop)
-            loop.round.copies_again = early_refill.again(site, producer, self.again)
+    def refills(self, site: LoopSite, loop: PipelinedLoop) -> Statements | None:
+        return early_refill.again(site, Producer(site, site.addressing, loop), self.again) if self.again else None
 
     def before(self, site: LoopSite, loop: PipelinedLoop) -> Statements:
         producer = Producer(site, site.addressing, loop)
@@ -83,7 +81,7 @@ class Alternating(LoopPass):
             number = next(i for i, step in enumerate(body.steps) if self.sliced.statement in step.sources)
             contents = slices.stage_contents_of(every, number)
             if self.again:
-                contents[early_refill.stage_of(self.sliced)].insert(0, loop.round.copies_again)
+                contents[early_refill.stage_of(self.sliced)].insert(0, body.again)
             if self.stores_early:
                 contents = early_stores.with_stores(contents, stored)
             elif stored:
@@ -92,11 +90,11 @@ class Alternating(LoopPass):
             tiles = {ring.load.name: ring.smem for ring in loop.rings}
             contents = stage_contents([*every, stored], self.stages, tiles, fresh)
         contents[-1].append(tuple(s for s in body.end if s not in stored))
-        loop.round.late_read = late_read(contents, self.stages)
         why = line("# The tile of the next iteration has landed: the other warps read it a stage earlier.")
-        waits = (why, *loop.round.waits[1:]) if loop.round.waits else ()
-        top = tuple(s for s in body.top if s not in loop.round.waits)
-        return LoopBody(top, (Step((), tuple(alternating(contents, self.stages, waits)), True),), ())
+        waits = (why, *body.waits[1:]) if body.waits else ()
+        top = tuple(s for s in body.top if s not in body.waits)
+        steps = (Step((), tuple(alternating(contents, self.stages, waits)), True),)
+        return LoopBody(top, steps, (), late_read=late_read(contents, self.stages))
 
 
 def with_stages(

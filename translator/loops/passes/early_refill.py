@@ -120,7 +120,7 @@ def _copy(
 ) -> tuple[Node, ...]:
     """The copies of the tile at the index `at`, with what it computes anew under names with `suffix`."""
     loop = producer.loop
-    loop.fetch_at(at)
+    loop.fetch.be(at)
     with own_names(site.facts, site.loop_names, loop, suffix):
         anew = _statements(site, loop, rings, ast.Assign)
         condition = counts.condition(site.emit, loop, at)

@@ -45,7 +45,7 @@ class AskedOfL2(LoopPass):
         further = further if step is None else binary(further, "*", operand(site.emit(step)))
         index = binary(name(loop.ahead), "+", further)
         condition = counts.condition(site.emit, loop, index)
-        loop.fetch_at(grouped(index))
+        loop.fetch.be(grouped(index))
         lines = [mover.prefetch(site.facts, site.emit, site.record, loop, ring, condition) for ring in rings]
-        loop.fetch_at(name(loop.ahead))
+        loop.fetch.be(name(loop.ahead))
         return as_lines(lines)

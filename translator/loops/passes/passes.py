@@ -10,7 +10,7 @@ from gluonize.facts.function import FunctionFacts
 from gluonize.gluon.code import Lined, code_of, joined
 from gluonize.gluon.nodes import Node, Pipelined
 from gluonize.gluon.printer import lines, origins
-from gluonize.loops.loop.loop import Fresh, LoopBody, LoopPass, PipelinedLoop
+from gluonize.loops.loop.loop import FinishedLoop, Fresh, LoopBody, LoopParts, LoopPass, PipelinedLoop
 from gluonize.loops.loop.site import LoopSite
 from gluonize.loops.loop.trips import Rounds
 from gluonize.loops.passes.alternate import with_stages
@@ -48,30 +48,32 @@ def _with(loop: PipelinedLoop, made: LoopPass) -> PipelinedLoop:
     return replace(loop, passes=(*loop.passes, made))
 
 
-def finish_loop(site: LoopSite, loop: PipelinedLoop) -> None:
+def finish_loop(site: LoopSite, loop: PipelinedLoop, parts: LoopParts) -> FinishedLoop:
     """Passes over the body of a loop that has been written, whose edits are final; then its text."""
     s, source = loop.plan.loop, site.facts.source
     steps, (top, end) = take_steps(site.facts, site.reads, site.edits, s)
     if loop.alternates:
         check_apart(site.facts, steps)
-    body = LoopBody(loop.round.top, tuple(steps), loop.round.end)
-    nodes = passed(loop, body, functools.partial(site.loop_names.fresh, loop=s))
-    loop.round.tree = tree_of(loop, nodes, loop.trips.count(site.emit, loop))
-    code = joined("\n", [*lines(nodes, source.indent(s.body[0])), *lines(loop.round.after, source.indent(s))])
+    body = LoopBody(parts.top, tuple(steps), parts.end, parts.waits, parts.again)
+    body = passed(loop, body, functools.partial(site.loop_names.fresh, loop=s))
+    nodes = loop.trips.nodes(loop, body)
+    tree = tree_of(loop, parts, nodes, loop.trips.count(site.emit, loop))
+    code = joined("\n", [*lines(nodes, source.indent(s.body[0])), *lines(parts.after, source.indent(s))])
     code = code_of(code, "\n") if end > source.line_end(s) else code
-    made = Lined(code, (*origins(nodes), *origins(loop.round.after), 0))
+    made = Lined(code, (*origins(nodes), *origins(parts.after), 0))
     site.edits.append((top, end, made))
+    return FinishedLoop(tree, body)
 
 
-def passed(loop: PipelinedLoop, body: LoopBody, fresh: Fresh) -> tuple[Node, ...]:
+def passed(loop: PipelinedLoop, body: LoopBody, fresh: Fresh) -> LoopBody:
     """The body of a loop as its form and its passes want it."""
     for one in (loop.form, *loop.passes):
         body = one.body(loop, body, fresh)
-    return loop.trips.nodes(loop, body)
+    return body
 
 
-def tree_of(loop: PipelinedLoop, body: tuple[Node, ...], count: str) -> Pipelined:
+def tree_of(loop: PipelinedLoop, parts: LoopParts, body: tuple[Node, ...], count: str) -> Pipelined:
     """The whole of a loop; count: of its tiles, where it is written out."""
-    fewest = FEWEST_BUFFERS if loop.round.prefetched is not None else 2 if loop.copies else 1
-    trips, before, after = loop.trips.known(count), loop.round.before, loop.round.after
-    return Pipelined(before, body, after, loop.buffers.text, fewest, count, trips, loop.trips.in_rounds)
+    fewest = FEWEST_BUFFERS if loop.reads_ahead else 2 if loop.copies else 1
+    trips = loop.trips.known(count)
+    return Pipelined(parts.before, body, parts.after, loop.buffers.text, fewest, count, trips, loop.trips.in_rounds)

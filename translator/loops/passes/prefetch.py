@@ -65,24 +65,31 @@ def can_read_ahead(loop: PipelinedLoop) -> bool:
 
 
 class ReadsAhead(LoopPass):
-    """`loop.round.prefetched` is what becomes of the body, None where its reads stay where they are."""
+    """found: what becomes of the body as it is written now, None where its reads stay where they are."""
+
+    def __init__(self) -> None:
+        self.found: Prefetched | None = None
+
+    @property
+    def reads_ahead(self) -> bool:
+        return self.found is not None
 
     def left(self, loop: PipelinedLoop) -> int:
-        return 2 if loop.round.prefetched is None else FEWEST_BUFFERS
+        return 2 if self.found is None else FEWEST_BUFFERS
 
     def begin(self, site: LoopSite, loop: PipelinedLoop) -> None:
         steps, _ = take_steps(site.facts, site.reads, site.edits.copy(), loop.plan.loop)
         check_apart(site.facts, steps)
-        loop.round.prefetched = _of(loop, steps, functools.partial(site.loop_names.fresh, loop=loop.plan.loop))
+        self.found = _of(loop, steps, functools.partial(site.loop_names.fresh, loop=loop.plan.loop))
 
     def before(self, site: LoopSite, loop: PipelinedLoop) -> tuple[Node, ...]:
-        if loop.round.prefetched is None:
+        if self.found is None:
             return ()
         site.record.choose(f"`for {loop.plan.range.index}` reads operands from LDS one iteration ahead")
-        return (*waits_before(site, loop), *loop.round.prefetched.first)
+        return (*waits_before(site, loop), *self.found.first)
 
     def body(self, loop: PipelinedLoop, body: LoopBody, fresh: Fresh) -> LoopBody:
-        if loop.round.prefetched is None:
+        if self.found is None:
             return body
         return replace(body, steps=(Step((), _of(loop, body.steps, fresh).body, True),))
 

@@ -14,25 +14,19 @@ from collections.abc import Callable
 
 from gluonize.gluon.code import assignment
 from gluonize.gluon.nodes import Assign, Node, Permuted, Read, Slot, Variable, mapped, places, walk
+from gluonize.loops.plan.impossible import REFILLED, Impossible
 from gluonize.write.function.written import WrittenFunction
 
 Statements = tuple[Node, ...]  # what one of the author's has become
 
 
-class TooLate(Exception):
-    """The last read of a slot leaves no time for a copy; key: (path, line) of the loop, which needs a ring."""
-
-    def __init__(self, key: tuple[tuple[int, ...], int]):
-        super().__init__(f"line {key[1]}")
-        self.key = key
-
-
 def check_refills(every: list[WrittenFunction]) -> None:
-    """Asked when the text is final. Raises: TooLate for a loop whose one slot is read until its end."""
+    """Asked when the text is final. Raises: Impossible for a loop whose one slot is read until its end."""
     for written in every:
         for loop in written.loops.pipelined.values():
-            if not loop.round.hidden:
-                raise TooLate((written.facts.path, loop.plan.loop.lineno))
+            if not written.loops.finished[loop.plan.loop].body.in_time:
+                reason = "its slot is read until its end, which leaves no time for a copy"
+                raise Impossible(written.facts, loop.plan.loop.lineno, REFILLED, reason)
 
 
 def refilled(

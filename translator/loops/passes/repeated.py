@@ -32,7 +32,7 @@ class RepeatedCopies(LoopPass):
         step = literal(1) if loop.plan.range.step is None else operand(site.emit(loop.plan.range.step))
         high = operand(site.emit(loop.plan.range.high))
         if at is None:
-            there = binary(loop.round.at, "<", binary(high, "-", step))
+            there = binary(loop.fetch.at, "<", binary(high, "-", step))
         else:
             there = binary(binary(operand(at), "+", step), "<", high)
         return [code_of("if ", there, ":"), code_of("    ", move)]
@@ -50,7 +50,7 @@ def can_repeat(loop: PipelinedLoop) -> bool:
         plan.range.low is None and not plan.range.descending and not plan.range.asks_rest and not plan.range.asks_start
     )
     copies = isinstance(plan.schedule, Copied) and plan.written_out is None
-    own = not (plan.runs.on_both_sides or plan.runs.doubled or plan.runs.guarded or loop.index_names or loop.own_names)
+    own = not (plan.runs.on_both_sides or plan.runs.doubled or plan.runs.guarded or loop.fetch.uses or loop.own_names)
     return (
         plain
         and copies

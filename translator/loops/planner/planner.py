@@ -28,6 +28,7 @@ from gluonize.facts.syntax import unparsed
 from gluonize.facts.webs import Definition
 from gluonize.loops.loop.ahead import NotAhead, what_runs_ahead
 from gluonize.loops.passes.stages import FEWEST_STORED
+from gluonize.loops.plan.impossible import REFILLED, why_not
 from gluonize.loops.plan.plan import LoopRange, NotPipelined, PipelinedLoad, PipelinePlan
 from gluonize.loops.plan.schedule import Schedule, copy_schedule, held_schedule, refill_schedule, register_schedule
 from gluonize.loops.plan.tiles.descriptors import DescriptorTile
@@ -52,10 +53,20 @@ from gluonize.write.descriptors import descriptors, tdm
 from gluonize.write.state.unit import Decided
 
 
+class BesideRegisters(Exception):
+    """Tiles of the descriptor that is made at `site` would be copied in a loop in which others go through registers."""
+
+    def __init__(self, site: tdm.Site):
+        super().__init__(f"descriptor {site}")
+        self.site = site
+
+
 def plan_loop(facts: FunctionFacts, decided: Decided, loop: ast.For, hold: bool = True) -> PipelinePlan | NotPipelined:
     """The pipeline of `loop`, or why there is none.
 
     hold: loads that Triton keeps in registers may run ahead. Those that cannot stay where they are.
+
+    Raises: BesideRegisters, unless `decided` says that the descriptor stays plain.
     """
     if facts.unrolled(loop):
         return NotPipelined(loop.lineno, "it is unrolled at compile time")
@@ -135,7 +146,7 @@ def _planned(
     ways = {c: staged_of(facts, c) for c in held} | fetch.ways
     refills = reads_early = False
     if fetch.copies and _plain(facts, decided, loop):
-        refillable = (facts.path, loop.lineno) not in decided.ringed and not runs.carried and not runs.rolled_back
+        refillable = not (why_not(facts, decided, loop.lineno, REFILLED) or runs.carried or runs.rolled_back)
         room, refills, reads_early = _room(facts, loop, fetch, tiles, refillable)
         if room.left:
             return _plan(facts, decided, loop, found, in_registers | {*room.left})
@@ -236,8 +247,7 @@ def _fetch(
     if any(s.copy == "registers" for s in theirs) and (
         moved := [c for c in staged if _by_data_mover(facts, decided, c)]
     ):
-        origin = origin_of(facts, callees.callee_of(facts, moved[0]).owner)
-        raise tdm.keep_plain(origin, "another load of its loop goes through registers")
+        raise BesideRegisters(tdm.site_of(origin_of(facts, callees.callee_of(facts, moved[0]).owner)))
     fetched, copies, buffers = one_way(theirs, by_tile, _mixes(facts, decided, loop))
     if fitting(facts, zip(staged, fetched), buffers) < min(2, buffers):
         fetched, copies, buffers = one_way(theirs, by_tile, False)
@@ -309,6 +319,13 @@ def _plain(facts: FunctionFacts, decided: Decided, loop: ast.For) -> bool:
 def as_triton(facts: FunctionFacts, decided: Decided, loop: ast.For) -> bool:
     """Whether the loop is written as Triton's compiler would write it, whatever its depth."""
     return decided.choices.keeps_loops and not asked_for(facts, decided, loop)
+
+
+def holds_tiles(facts: FunctionFacts, decided: Decided, loop: ast.For) -> bool:
+    """Whether loads may wait in registers: other strategies arrange the loop in another way, and 256 registers are too few."""
+    if facts.kernel.target.has_few_registers or decided.choices.asks("waiting-loads", "own-iteration"):
+        return False
+    return as_triton(facts, decided, loop)
 
 
 def _mixes(facts: FunctionFacts, decided: Decided, loop: ast.For) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from gluonize.facts.function import FunctionFacts
 from gluonize.loops.loop.ahead import is_pure
+from gluonize.loops.plan.impossible import SPLIT, why_not
 from gluonize.loops.plan.partition_schedule import Partitions
 from gluonize.loops.plan.plan import NotPipelined, PipelinedLoad, PipelinePlan, run_of_loads
 from gluonize.loops.plan.schedule import Copied
@@ -51,7 +52,7 @@ def specialized(
         return f"`{plan.runs.doubled[0].name}` moves for both sides"
     if not all(is_pure(facts, s.value) for s in plan.runs.producer):
         return "an address in it comes from memory"
-    if (reason := decided.kept_whole.get((facts.path, loop.lineno))) is not None:
+    if reason := why_not(facts, decided, loop.lineno, SPLIT):
         return reason
     if not isinstance(plan.schedule, Copied):
         return "its tiles travel through registers"

@@ -6,12 +6,7 @@ from dataclasses import dataclass
 
 
 class CannotSplit(Exception):
-    """key: the loop, by path of call visits and line in its function."""
-
-    def __init__(self, reason: str):
-        super().__init__(reason)
-        self.reason = reason
-        self.key: tuple[tuple[int, ...], int] = ((), 0)
+    """Why a loop cannot be taken apart."""
 
 
 @dataclass(frozen=True)

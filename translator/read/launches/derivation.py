@@ -17,6 +17,7 @@ from gluonize.read.kernels.load import LoadedKernel, load_kernel
 from gluonize.read.launches.bound.binding import BoundConfig, LaunchBinding
 from gluonize.read.launches.bound.completed import BoundLaunch, bound_launches
 from gluonize.read.launches.bound.launches import bindings_of
+from gluonize.read.launches.derive.certain import check_certain
 from gluonize.read.launches.derive.evidence import Evidence, gather_evidence
 from gluonize.read.launches.derive.not_found import not_found
 from gluonize.read.launches.derive.proposal.cover import Covered, covering_launches
@@ -47,14 +48,15 @@ def launchable_kernels(source: str, search_path: Iterable[str] | None = None) ->
 
 def derive_kernel(
     source: str, name: str, judging: Judging, *, settings: Mapping[str, Any] | None = None,
-    search_path: Iterable[str] | None = None, all_configs: bool = False, fp8: str = "fp8e4nv",
+    search_path: Iterable[str] | None = None, all_configs: bool = False, fp8: str = "fp8e4nv", certain: bool = False,
 ) -> Derivation:  # fmt: skip
     """Launches of one kernel that Triton's front end accepts: of its autotune configs, and for every branch it has.
 
     all_configs: each config of a large list, instead of those that have every value at least once. fp8: the 8-bit floating-point type of
-    the target, which a kernel is launched with that is named for fp8.
+    the target, which a kernel is launched with that is named for fp8. certain: only what the source says for certain is taken.
 
-    Raises: TranslationError `spec-not-found` when no launch is accepted, with the front end's reason; what loading raises.
+    Raises: TranslationError `spec-not-found` when no launch is accepted, with the front end's reason; `spec-missing` for what is nothing but
+    a guess, if that is not to be taken; what loading raises.
     """
     loaded = load_kernel(source, name, globals={}, search_path=list(search_path or ()))
     refuse_gluon(loaded)
@@ -71,6 +73,9 @@ def derive_kernel(
             raise TranslationError(not_found(evidence, refused, evidence.settings if without else {}))
         bindings = tuple(bindings_of(evidence))
         covered[0] = _as_written(evidence, bindings, covered[0], judge)
+        if certain:
+            check_certain(evidence, covered[0].proposal)
+            del covered[1:]
         configured, notes = _configured(evidence, covered[0], judge)
         if refused is not None and not changed:
             found, site = not_found(evidence, refused), evidence.sites[0].place(loaded.path)

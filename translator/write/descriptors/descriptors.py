@@ -14,9 +14,8 @@ from typing import Any
 from gluonize.facts.callees import is_descriptor
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.made_descriptors import Origin, origin_of
-from gluonize.gluon.written import Part, Written
+from gluonize.gluon.written import Part, Written, call, indexed, literal, method, tuple_of
 from gluonize.gluon.written import attribute as attribute_of
-from gluonize.gluon.written import call, indexed, literal, method, tuple_of
 from gluonize.trace.front.trace import OpaqueFact, TensorFact
 from gluonize.trace.model.layouts import Layout, Slice
 from gluonize.write.descriptors import tdm, tdm_rows
@@ -34,8 +33,6 @@ def block_of(fact: OpaqueFact) -> TensorFact:
 def emit_make(writing: Writing, node: ast.Call, callee, given: dict[str, ast.expr], want: Any) -> Written:
     facts = writing.facts
     if tdm.uses_data_mover(facts, writing.decided, Origin(facts, node)):
-        if (pad := _padding(facts, node)) != "zero":
-            raise tdm.keep_plain(Origin(facts, node), f"the data mover does not fill with {pad}")
         return tdm.make_text(writing, node, given, block_of(facts.fact(node)).shape, _name_of(facts, node))
     shape, strides = (_tuple_text(writing.emit, given[k]) for k in ("shape", "strides"))
     return tuple_of(writing.emit(given["base"]), shape, strides)
@@ -62,10 +59,10 @@ def _tuple_text(emit: Emit, node: ast.expr) -> Written:
 
 
 def emit_method(writing: Writing, node: ast.Call, callee, given: dict[str, ast.expr], want: Any) -> Written:
-    return _access(writing, node, *_accessed(node, callee, given), want)
+    return _access(writing, node, *accessed(node, callee, given), want)
 
 
-def _accessed(node: ast.Call, callee, given) -> tuple[ast.expr, str, list[ast.expr], ast.expr | None]:
+def accessed(node: ast.Call, callee, given) -> tuple[ast.expr, str, list[ast.expr], ast.expr | None]:
     """(the descriptor, how it is accessed, where, what is stored)."""
     if callee.name in ("gather", "scatter"):
         arguments = list(node.args)
@@ -78,7 +75,7 @@ def wants(asking: Asking, node: ast.Call, callee, given: dict[str, ast.expr], wa
     """In which layouts an access by a descriptor, wanted in `want`, wants row numbers and what is stored."""
     if callee.name == "make_tensor_descriptor":
         return {}
-    return _access_wants(asking, node, *_accessed(node, callee, given), want)
+    return _access_wants(asking, node, *accessed(node, callee, given), want)
 
 
 def _access_wants(
@@ -110,12 +107,8 @@ def _access(
     if tdm.uses_data_mover(facts, writing.decided, origin):
         if kind in ("gather", "scatter"):
             layout = None if value is not None else _layout(facts, node, facts.tensor(node).shape, want)
-            return tdm_rows.access(writing, node, owner, origin, indices, value, layout)
-        if kind not in ("load", "store"):
-            raise tdm.keep_plain(origin, f"the data mover has no `{kind}`")
-        if not isinstance(indices[0], (ast.List, ast.Tuple)):
-            raise tdm.keep_plain(origin, "offsets are not written as a list")
-        tdm.check_offsets(facts, writing.record, origin, indices[0].elts)
+            return tdm_rows.access(writing, node, owner, indices, value, layout)
+        tdm.rests_on(facts, writing.record, indices[0].elts)
         offsets = tdm.bounds_text(facts, writing.emit, indices[0])
         if value is not None:
             text = texts[value]

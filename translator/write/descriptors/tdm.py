@@ -3,7 +3,7 @@
 A descriptor of the source becomes one of Gluon's with the LDS layout that Triton gives it. Outside of pipelined loops its
 loads and stores call small functions that are written into the output. The hardware fills with zeros beyond a tensor's
 end, not before its start: an access whose offset may be negative keeps all descriptors it shares a definition with as
-bounds-masked accesses (`NotForTheDataMover`, caught in `kernel.py`).
+bounds-masked accesses. Which ones these are is planned before anything is written (`plain.py`).
 """
 
 from __future__ import annotations
@@ -33,25 +33,21 @@ from gluonize.write.state.writing import Emit, Writing
 # what is checked before the launch, is not given to it: its tile is loaded by pointers, masked by the bounds.
 
 
-def offset_not_negative(facts: FunctionFacts, record: Record, offset: ast.expr) -> bool:
-    """Whether the data mover may take `offset`; what that assumes is recorded."""
-    sign = sign_of(facts, offset, exactly=True)
-    if not sign.holds:
-        return False
-    record.obligations |= obligations_of(facts, offset, sign, "a tile of the data mover")
-    return True
+def not_negative(facts: FunctionFacts, offset: ast.expr) -> bool:
+    """Whether the data mover may take `offset`."""
+    return sign_of(facts, offset, exactly=True).holds
+
+
+def rests_on(facts: FunctionFacts, record: Record, offsets: Sequence[ast.expr]) -> None:
+    """Records what the signs of `offsets` assume, which the data mover takes."""
+    for offset in offsets:
+        sign = sign_of(facts, offset, exactly=True)
+        assert sign.holds, f"bug in gluonize: offset `{unparsed(offset)}` may be negative"
+        record.obligations |= obligations_of(facts, offset, sign, "a tile of the data mover")
 
 
 # The path of the visit that makes a descriptor, the name of the kernel's argument that holds one, () where that is not known.
 Site = tuple[int | str, ...]
-
-
-class NotForTheDataMover(Exception):
-    """The descriptors made at `site` (all of them for ()) have to stay bounds-masked accesses."""
-
-    def __init__(self, site: Site, reason: str):
-        super().__init__(reason)
-        self.site, self.reason = site, reason
 
 
 def module(record: Record) -> str:
@@ -84,15 +80,7 @@ def site_of(origin: Origin | None) -> Site:
 def uses_data_mover(facts: FunctionFacts, decided: Decided, origin: Origin | None) -> bool:
     """Whether the descriptor that comes from `origin` (None: from somewhere) is one of the data mover."""
     plain = decided.plain_descriptors
-    if not facts.kernel.target.supports_tdm or () in plain:
-        return False
-    if origin is None and plain:
-        raise NotForTheDataMover((), "descriptors of different kinds reach one access")
-    return site_of(origin) not in plain
-
-
-def keep_plain(origin: Origin | None, reason: str) -> NotForTheDataMover:
-    return NotForTheDataMover(site_of(origin), reason)
+    return facts.kernel.target.supports_tdm and () not in plain and site_of(origin) not in plain
 
 
 def layout_of(origin: Origin, shape: tuple[int, ...]) -> SharedLayout:
@@ -141,13 +129,6 @@ def is_shared(facts: FunctionFacts, origin: Origin | None, shape: tuple[int, ...
     if facts.kernel.num_ctas == 1:
         return False
     return origin is None or not all(map(any, layout_of(origin, shape).ctas))
-
-
-def check_offsets(facts: FunctionFacts, record: Record, origin: Origin | None, offsets: list[ast.expr]) -> None:
-    """Raises: NotForTheDataMover when an offset may be negative."""
-    for offset in offsets:
-        if not offset_not_negative(facts, record, offset):
-            raise keep_plain(origin, f"offset `{unparsed(offset)}` may be negative")
 
 
 # Text ----------------------------------------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ import ast
 
 from gluonize.decide.readback.staging import Rows
 from gluonize.facts.function import FunctionFacts
-from gluonize.facts.made_descriptors import Origin
 from gluonize.facts.numbers.signs import Signs, obligation_at
+from gluonize.facts.syntax import unparsed
 from gluonize.gluon.written import Part, Written, attribute, call, method
 from gluonize.trace.model.layouts import Layout
 from gluonize.write.descriptors import tdm
@@ -19,31 +19,27 @@ from gluonize.write.state.relations import Wants
 from gluonize.write.state.unit import Record, Synthesized
 from gluonize.write.state.writing import Writing, added
 
+_UNSIGNED = "rows that the data mover takes as unsigned numbers"
+
 
 def access(
     writing: Writing,
     node: ast.Call,
     owner: ast.expr,
-    origin: Origin | None,
     indices: list[ast.expr],
     value: ast.expr | None,
     layout: Layout | None,
 ) -> Written:
-    """A gather into `layout`, or a scatter of `value`. Raises: NotForTheDataMover."""
+    """A gather into `layout`, or a scatter of `value`."""
     facts = writing.facts
     rows, column = indices
-    found = _rows_of(facts, node)
-    if found is None:
-        raise tdm.keep_plain(origin, "Triton gathers or scatters these rows in another way")
-    if not tdm.fits(found.shared):
-        raise tdm.keep_plain(origin, "the data mover does not write the LDS layout of these rows")
-    rewrite = "rows that the data mover takes as unsigned numbers"
-    proof = Signs(facts, rewrite)
-    if facts.tensor(rows).dtype == "int16" and not proof.holds(rows):  # -1 would be a row that may be there
-        raise tdm.keep_plain(origin, "its row numbers are signed 16-bit numbers")
+    found, proof = _rows_of(facts, node), Signs(facts, _UNSIGNED)
+    assert found is not None and _rows_fit(
+        facts, proof, rows
+    ), "bug in gluonize: rows that the data mover does not take"
     writing.record.obligations |= proof.assumed
-    tdm.check_offsets(facts, writing.record, origin, [column])
-    writing.record.obligations.add(obligation_at(facts, rows, "outside", rewrite, "proven"))
+    tdm.rests_on(facts, writing.record, [column])
+    writing.record.obligations.add(obligation_at(facts, rows, "outside", _UNSIGNED, "proven"))
     writing.names.suggest(found.indices, "rows_per_warp", 1, node.lineno)
     writing.names.suggest(found.shared, "rows_shared", 1, node.lineno)
     shared = writing.names.spell(found.shared)
@@ -55,6 +51,24 @@ def access(
     if facts.fact(value).dtype != element:
         text = method(text, "to", attribute(writing.emit(owner), "dtype"))
     return _scatter(facts, writing.record, [*arguments, text, shared])
+
+
+def why_not(facts: FunctionFacts, node: ast.Call, indices: list[ast.expr]) -> str:
+    """Why the data mover does not move these rows; "" where it does."""
+    rows, column = indices
+    found = _rows_of(facts, node)
+    if found is None:
+        return "Triton gathers or scatters these rows in another way"
+    if not tdm.fits(found.shared):
+        return "the data mover does not write the LDS layout of these rows"
+    if not _rows_fit(facts, Signs(facts, _UNSIGNED), rows):
+        return "its row numbers are signed 16-bit numbers"
+    return "" if tdm.not_negative(facts, column) else f"offset `{unparsed(column)}` may be negative"
+
+
+def _rows_fit(facts: FunctionFacts, proof: Signs, rows: ast.expr) -> bool:
+    """Whether row numbers are right as unsigned ones: of 16 bits, -1 would be a row that may be there."""
+    return facts.tensor(rows).dtype != "int16" or proof.holds(rows)
 
 
 def wants(facts: FunctionFacts, node: ast.Call, indices: list[ast.expr]) -> Wants:

@@ -13,7 +13,8 @@ class FunctionLoops:
 
     plans: of every loop that was considered. pipelined: those that are. statements: the statements of their bodies that are
     written otherwise, with their loop. staged, held: what stands for loads, whose tiles lie in LDS or wait in registers. clips:
-    comparisons in masks of tiles ahead. whole: loops that were to be split between warps, and why they are not. dropped:
+    comparisons in masks of tiles ahead. whole: loops that were to be split between warps, and why they are not. finished: pipelined loops
+    as they came out. dropped:
     assignments that nothing needs any more.
     """
 
@@ -24,6 +25,7 @@ class FunctionLoops:
     held: dict[ast.Call, Any] = field(default_factory=dict)
     clips: dict[ast.AST, Any] = field(default_factory=dict)
     whole: dict[ast.For, str] = field(default_factory=dict)
+    finished: dict[ast.For, Any] = field(default_factory=dict)
     dropped: frozenset[ast.stmt] = frozenset()
 
     @property

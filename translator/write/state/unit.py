@@ -153,17 +153,16 @@ class Decided:
     """What is decided of a kernel before it is written.
 
     strategy: a name of gluonize.loops.plan.strategies, None for what the source asks for. plain_descriptors: those that stay
-    bounds-masked, by path of the visit or name of the argument. kept_whole: loops, by path and line, that cannot be split, with
-    the reason. ringed: loops that one slot does not serve. moved: pointer variables, as (function, variable), whose base moves
+    bounds-masked, by path of the visit or name of the argument, with the reason. cannot: what a loop, by path and line, turned out not to be
+    able to have when it was written, with the reason. moved: pointer variables, as (function, variable), whose base moves
     from tile to tile in any case. xcds: among how many the numbers of programs are dealt anew. tiles: None where each program has one.
     handed: the kernel's parameter with what programs have summed for each other, "" for none.
     """
 
     choices: Choices = Choices()
     strategy: str | None = None
-    plain_descriptors: frozenset[tuple[int | str, ...]] = frozenset()
-    kept_whole: Mapping[tuple[tuple[int, ...], int], str] = field(default_factory=dict)
-    ringed: frozenset[tuple[tuple[int, ...], int]] = frozenset()
+    plain_descriptors: Mapping[tuple[int | str, ...], str] = field(default_factory=dict)
+    cannot: Mapping[tuple[tuple[int, ...], int, str], str] = field(default_factory=dict)
     moved: frozenset[tuple[str, str]] = frozenset()
     xcds: int = 1
     tiles: Tiles | None = None

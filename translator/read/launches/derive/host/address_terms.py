@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gluonize.read.launches.derive.host.launch_forms import pairs_given
+from gluonize.read.launches.derive.kernel.address_calls import ADDRESS_CALLS
 from gluonize.read.launches.derive.kernel.origins import Flow, JitSource, expressions
-from gluonize.read.launches.sites.pointers import ADDRESS_CALLS
 
 # Calls and methods that give the indices of their first operand.
 _PASSES_ON = frozenset("broadcast_to expand_dims to multiple_of max_contiguous reshape trans cast".split())

@@ -9,7 +9,6 @@ from typing import Any
 from gluonize.read.evaluate.program import Program
 from gluonize.read.kernels.decorators import decorator_of
 from gluonize.read.kernels.load import LoadedKernel
-from gluonize.read.launches.derive.host.heuristics import heuristic_tables
 from gluonize.read.names.scope import Scope
 from gluonize.read.unresolved import NoValue
 from gluonize.triton_api.package import triton
@@ -79,9 +78,19 @@ def _distinct(items: Iterable[Any]) -> list[triton.Config]:
 
 
 def heuristics(loaded: LoadedKernel, program: Program, home: Scope) -> dict[str, Any]:
-    """The function of every argument that `heuristics` computes."""
-    tables = heuristic_tables(loaded.decorators, program, home)
-    return {name: function for table in tables for name, function in table.functions.items() if isinstance(name, str)}
+    """The function of every argument that `heuristics` computes, as far as their tables can be evaluated."""
+    out: dict[str, Any] = {}
+    for decorator in loaded.decorators:
+        if decorator.kind != "heuristics" or not isinstance(decorator.node, ast.Call):
+            continue
+        tables = [k.value for k in decorator.node.keywords if k.arg == "values"] or decorator.node.args[:1]
+        try:
+            table = program.evaluate(tables[0], home) if tables else None
+        except NoValue:
+            continue
+        if isinstance(table, dict):
+            out |= {name: function for name, function in table.items() if isinstance(name, str)}
+    return out
 
 
 def covering_configs(configs: list[triton.Config], most: int) -> list[triton.Config]:

@@ -16,7 +16,6 @@ from gluonize.read.files.modules import module_of_path, parse_file
 from gluonize.read.kernels.listing import names_of
 from gluonize.read.launches.derive.host.launch_forms import LaunchForms
 from gluonize.read.launches.sites.passed import passed
-from gluonize.read.launches.sites.site import without_definitions
 from gluonize.read.names.scope import Scope
 from gluonize.read.unresolved import NoValue
 
@@ -210,3 +209,13 @@ def _class_of(site: Site) -> ast.ClassDef | None:
         if isinstance(node, ast.ClassDef) and site.functions[0] in node.body:
             return node
     return None
+
+
+def without_definitions(statement: ast.stmt) -> Iterator[ast.AST]:
+    """A statement and what is in it, stopping at definitions (which are yielded themselves)."""
+    stack: list[ast.AST] = [statement]
+    while stack:
+        node = stack.pop(0)
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
+            stack.extend(ast.iter_child_nodes(node))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gluonize.read.kernels.load import LoadedKernel
-from gluonize.read.launches.sites.pointers import ADDRESS_CALLS, DESCRIPTOR_METHODS, POINTER_MAKERS
+from gluonize.read.launches.derive.kernel.address_calls import ADDRESS_CALLS, DESCRIPTOR_METHODS, POINTER_MAKERS
 
 _ROUNDS = 8
 # Results that have the type of their operands; others are numbers of their own.

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
+from gluonize.read.launches.derive.kernel.address_calls import ADDRESS_CALLS, DESCRIPTOR_METHODS, POINTER_MAKERS
 from gluonize.read.launches.derive.kernel.origins import INDEX, Flow, JitSource, Origins, expressions
-from gluonize.read.launches.sites.pointers import ADDRESS_CALLS, DESCRIPTOR_METHODS, POINTER_MAKERS
 from gluonize.triton_api.language import tl
 
 Guards = tuple[tuple[ast.expr, bool], ...]
