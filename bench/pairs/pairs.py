@@ -26,12 +26,13 @@ sys.path.insert(0, str(ROOT))
 from gluonize.diagnostics import TranslationError  # noqa: E402
 from gluonize.judge.cycles.prediction import Walked  # noqa: E402
 from gluonize.product.cluster.open_pool import open_pool  # noqa: E402
-from gluonize.read.spec.launch import LaunchSpec, read_launches  # noqa: E402
 from gluonize.read.kernels.gluon_kernels import plain_launch  # noqa: E402
+from gluonize.read.spec.launch import LaunchSpec, read_launches  # noqa: E402
 from gluonize.request import TranslateRequest  # noqa: E402
 from gluonize.search.choose import LOWER, TRANSLATE  # noqa: E402
 from gluonize.search.confirm import with_confirmed  # noqa: E402
 
+_HEADS = (("N_HEADS", "NUM_Q_HEADS"), ("N_KV_HEADS", "NUM_KV_HEADS"))
 OPERATIONS = ("prefill", "extend", "decode")
 
 
@@ -75,7 +76,7 @@ def key_of(spec: LaunchSpec) -> tuple | None:
     operation = next((x for x in OPERATIONS if x in name), "")
     if not operation:
         operation = "decode" if "stage1" in name else "extend" if given.get("HAS_KV_CACHE") else "prefill"
-    heads = given.get("N_HEADS", given.get("NUM_Q_HEADS")), given.get("N_KV_HEADS", given.get("NUM_KV_HEADS"))
+    heads = [given.get(x, given.get(y)) for x, y in _HEADS]
     grouped = heads[0] != heads[1] if heads[0] else given.get("kv_group_num", 2) != 1
     kinds = [
         kind for x, kind in sorted(spec.signature.items()) if re.fullmatch("(?i)k(_extend|_buffer|_cache|_ptr)?", x)
@@ -180,8 +181,9 @@ def main() -> None:
         for spec, key in launches:
             if key is None or not spec.kernel.startswith("gluon"):
                 continue
-            heads = f"{spec.constexprs.get('N_HEADS', spec.constexprs.get('NUM_Q_HEADS'))}/{spec.constexprs.get('N_KV_HEADS', spec.constexprs.get('NUM_KV_HEADS'))}"
-            name = f"{key[0]} {heads} D{key[1]}{' window' * (key[2] >= 0)}{' fp8' * key[4]}"
+            given = [spec.constexprs.get(x, spec.constexprs.get(y)) for x, y in _HEADS]
+            heads = f" {given[0]}/{given[1]}" if all(given) else ""
+            name = f"{key[0]}{heads} D{key[1]}{' window' * (key[2] >= 0)}{' fp8' * key[4]}"
             if key not in sources:
                 pairs.append(Pair(name, why="no launch of the same in Triton"))
             else:

@@ -1,6 +1,9 @@
 """Calls operations of an inference engine that has each one in Triton and by hand in Gluon: to be run under `gluonize capture`.
 
-    gluonize capture --run none bench/pairs/record.py -- gfx950 FOLDER    FOLDER: where both packages are
+    gluonize capture --run none --from gfx950 bench/pairs/record.py -- gfx950 FOLDER
+
+FOLDER: where tokenspeed-kernel and tokenspeed-kernel-amd are unpacked (`pip download --no-deps`), with `triton` in place of `tokenspeed_triton`,
+a build of their own, in what they import. torch has to be there; one without a GPU will do.
 
 Both sides of a pair get the same arguments; what one side refuses is said, and the next pair follows.
 """
