@@ -45,9 +45,8 @@ class Effect(enum.Flag):
     DESCRIBES = enum.auto()  # makes a descriptor of a tensor in memory
 
 
-PURE = (
-    Effect.CONVERTS | Effect.MULTIPLIES | Effect.DESCRIBES
-)  # what gives the same value wherever and however often it is done
+# What gives the same value wherever and however often it is done.
+PURE = Effect.CONVERTS | Effect.MULTIPLIES | Effect.DESCRIBES
 ANYTHING = Effect.LOADS | Effect.STORES | Effect.READS | Effect.FILLS | Effect.MEETS
 
 PARTITIONS = "warp_specialize"  # runs functions on warps of their own
@@ -95,10 +94,11 @@ class Op:
 
     home: its module, METHOD or MEMORY; several where each target has its own. effect: what it does. operands: parameters that are tensors
     or places, in the order of Gluon's signature. needs: the capability (a field or property of `rules/targets.py`) of targets that have it.
-    fits: of a layout, `type` or `shape` where it fits one element type or one shape only. shape_at: the place among a layout's arguments of the
-    shape that it names itself. takes_shape: whether the call is given the shape of its result. spelled: (first version, name) for each Triton from which on it is called otherwise, "" where it does not exist; `tl.NAME` for
-    one that is written through `triton.language` there, `memory.NAME` for one that is a method of its first operand. added: (first version, parameter, its default) of parameters that a Triton has
-    and those before it have not.
+    fits: of a layout, `type` or `shape` where it fits one element type or one shape only. shape_at: which argument of a layout is the shape
+    that it is for. takes_shape: whether the call is given the shape of its result. spelled: (first version, name) for each Triton from
+    which on it is called otherwise, "" where it does not exist; `tl.NAME` for one that is written through `triton.language` there,
+    `memory.NAME` for one that is a method of its first operand. added: (first version, parameter, its default) of parameters that a
+    Triton has and those before it have not.
     """
 
     name: str
@@ -139,7 +139,8 @@ def release(version: str) -> tuple[int, ...]:
 
 
 def at_version(version: str, spelled: tuple[tuple[str, str], ...], otherwise: str) -> str:
-    """The entry of the latest version that is no later than `version`. Entries hold until the vocabulary's own version, or from theirs on."""
+    """The entry of the latest version that is no later than `version`. Those of versions before the vocabulary's hold until that one, the
+    others from theirs on."""
     now, own = release(version), release(VOCABULARY)
     found = otherwise
     for since, name in sorted(spelled, key=lambda entry: release(entry[0])):

@@ -144,7 +144,7 @@ def _version(
 
 
 def _common(spec: LaunchSpec, loaded: LoadedKernel, launches: Sequence[LaunchSpec]) -> tuple[LaunchSpec, str]:
-    """`spec` with what holds for all launches that device code takes for the same; and what to say of it, empty where that is all."""
+    """`spec` with what holds for all launches that device code cannot tell from it, and a note on that, "" where there is nothing to say."""
     if loaded.fn.is_gluon():
         return spec, ""  # is specialized for its layouts anyway
     others = [x for x in launches if x.kernel == spec.kernel and not isinstance(x, RefusedLaunch)]

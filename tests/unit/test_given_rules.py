@@ -91,6 +91,18 @@ def test_a_made_up_builtin_becomes_its_template(call, rule, expected, pool, tmp_
     assert lines(pool, tmp_path, call, rule) == expected
 
 
+def test_a_function_that_is_called_like_one_of_tritons_becomes_what_its_row_says(pool, tmp_path, monkeypatch):
+    """`exp2` of the author's is not `tl.exp2`, by whose name Gluon's is called too."""
+    for name in ("LIBRARY", "KERNEL"):
+        monkeypatch.setitem(
+            globals(), name, globals()[name].replace("fast_exp as exponential", "exp2").replace("fast_exp", "exp2")
+        )
+    rule = RULE.replace("fast_exp", "exp2").replace("gl.exp2({x} * 1.5)", "gl.exp2({...})")
+    own = KERNEL.replace("@triton.jit\ndef exp2(x):\n    return x + 1\n", "")
+    monkeypatch.setitem(globals(), "KERNEL", own)
+    assert lines(pool, tmp_path, "exp2(x)", rule) == "y = gl.exp2(x)"
+
+
 @pytest.mark.parametrize(
     "rule, why",
     [

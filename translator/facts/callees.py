@@ -7,16 +7,13 @@ import functools
 import inspect
 import itertools
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gluonize.facts.function import FunctionFacts
 from gluonize.rules.rows import LANGUAGE, Row
 from gluonize.trace.front.trace import ConstFact, Frame, MethodFact, OpaqueFact, TensorFact, Trace, node_key
 from gluonize.triton_api.jit_functions import JITFunction
 from gluonize.triton_api.language import tensor_descriptor_base
-
-if TYPE_CHECKING:
-    pass
 
 # Kinds of calls that may be made again, or not at all: nothing with effects and no memory.
 PURE_KINDS = ("elementwise", "creator", "same", "shape")
@@ -33,6 +30,11 @@ class Callee:
     name: str
     row: Row | None
     owner: ast.expr | None
+
+    @property
+    def is_tritons(self) -> bool:
+        """Whether it is defined in Triton's language or in Gluon's, not by the author or a library."""
+        return (getattr(self.function, "__module__", "") or "").startswith(_TRITON_MODULES)
 
 
 def is_descriptor(fact: Any) -> bool:

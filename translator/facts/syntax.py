@@ -42,6 +42,7 @@ def stores(node: ast.AST) -> set[str]:
 
 
 def blocks_of(s: ast.stmt) -> list[list[ast.stmt]]:
+    """The blocks of a statement that has any: its body, and its `else`."""
     return [b for b in (getattr(s, "body", None), getattr(s, "orelse", None)) if b]
 
 
@@ -66,6 +67,7 @@ def is_whole_axis(part: ast.expr) -> bool:
 
 
 def is_constexpr(annotation: ast.expr) -> bool:
+    """Whether an annotation says that a parameter is known at compile time."""
     return unparsed(annotation) in ("gl.constexpr", "tl.constexpr")
 
 

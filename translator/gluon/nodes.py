@@ -19,8 +19,8 @@ from gluonize.diagnostics import InternalError
 
 @dataclass(frozen=True)
 class Node:
-    """Base of everything below; all are frozen and compare by value. lines: of the source that its lines came from, 0 for none; of one
-    number, all of them."""
+    """Base of everything below; all are frozen and compare by value. lines: for each line of its text that of the source which it came
+    from, 0 for none; a single number is for all of them."""
 
     lines: tuple[int, ...] = field(default=(), compare=False, repr=False, kw_only=True)
 

@@ -15,8 +15,8 @@ STEP = "    "
 
 
 def printed(code: Code | Node) -> Code:
-    """The text of code or of a node, in which names that are not given yet stand as they are; what a statement in the middle of code
-    has more lines is indented as it is."""
+    """The text of code or of a node, in which names that are not given yet stand as they are. Where a statement in the middle of code
+    has several lines, those behind the first are indented like it."""
     return opened(code_of(code), ())
 
 
@@ -103,7 +103,7 @@ def _in_lds(node: Node) -> Code:
 
 
 def lines(statements: Iterable[Node], indent: str, deeper: str = "") -> list[Code]:
-    """The lines of statements behind `indent`; empty lines stay empty. deeper: what of it is not that of the author."""
+    """The lines of statements behind `indent`; empty lines stay empty. deeper: the part of `indent` that is not the author's."""
     out: list[Code] = []
     for s in statements:
         if isinstance(s, (nodes.Stage, nodes.Repeat, nodes.When)):

@@ -42,25 +42,25 @@ def kernel_facts(launch: TracedLaunch, rules: RuleSet = BUILTINS) -> KernelFacts
     divisible = frozenset(name for name, flags in launch.spec.attrs.items() if isinstance(flags, str) and "D" in flags)
     divisible |= divisible_strides(launch.spec)
     return KernelFacts(
-        launch.trace,
-        launch.anchors,
-        launch.target,
-        launch.num_warps,
-        small,
-        rules,
-        divisible,
-        launch.num_ctas,
-        launch.staging,
-        launch.buffer_atomics,
-        launch.operands_in_lds,
-        launch.descriptor_layouts,
-        launch.rows,
-        launch.loops,
-        launch.lds_bytes,
-        launch.loop_lds,
-        launch.given,
-        launch.loose,
-        launch.loads_once,
+        trace=launch.trace,
+        anchors=launch.anchors,
+        target=launch.target,
+        num_warps=launch.num_warps,
+        small_pointers=small,
+        rules=rules,
+        divisible=divisible,
+        num_ctas=launch.num_ctas,
+        staging=launch.staging,
+        buffer_atomics=launch.buffer_atomics,
+        operands_in_lds=launch.operands_in_lds,
+        descriptor_layouts=launch.descriptor_layouts,
+        rows=launch.rows,
+        loops=launch.loops,
+        lds_bytes=launch.lds_bytes,
+        loop_lds=launch.loop_lds,
+        given=launch.given,
+        loose=launch.loose,
+        loads_once=launch.loads_once,
     )
 
 
@@ -73,8 +73,8 @@ def _planned(facts: FunctionFacts, choices: Choices, strategy: str | None) -> De
 def with_wide_operands(
     launch: TracedLaunch, choices: Choices, request: TranslateRequest, retrace: Callable[[LaunchSpec], TracedLaunch]
 ) -> TracedLaunch:
-    """`launch` traced once more with operands of which a lane has parts for two instructions, where its loop is to have such ones and
-    the launch says nothing of them."""
+    """`launch`, traced once more so that a lane has its parts of an operand for two instructions side by side, where that suits its loop and
+    the launch does not say."""
     if request.general or not launch.target.packs_operands or "kpack" in launch.options or launch.shared is not None:
         return launch
     facts = read_function(kernel_facts(launch), launch.trace.frames[0])

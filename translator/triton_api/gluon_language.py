@@ -1,4 +1,4 @@
-"""Gluon's namespaces. What a Triton calls otherwise has the name of the vocabulary here too (`rules/gluon.py`)."""
+"""Gluon's namespaces. An operation that the installed Triton calls otherwise has its name in the vocabulary here too (`rules/gluon.py`)."""
 
 from __future__ import annotations
 

@@ -39,13 +39,18 @@ class Choices:
         return dict(self.overrides).get(name) or BY_NAME[name].default(target).value
 
     def asks(self, name: str, value: str) -> bool:
-        """Whether `name` is overridden with `value`."""
-        return (name, value) in self.overrides
+        """Whether `value` holds for `name`, whose default is the same on every target."""
+        return self._anywhere(name) == value
 
     def number(self, name: str) -> int:
-        """The number that `name` is overridden with; 0 where it is not, or with a word."""
-        given = dict(self.overrides).get(name, "")
+        """The number that holds for `name`, whose default is the same on every target; 0 where that is a word."""
+        given = self._anywhere(name)
         return int(given) if given.isdigit() else 0
+
+    def _anywhere(self, name: str) -> str:
+        defaults = BY_NAME[name].defaults
+        assert len(defaults) == 1, f"{name} depends on the target: ask for its value there"
+        return dict(self.overrides).get(name, defaults[0].value)
 
     def replacing(self, **values: str) -> Choices:
         """These choices with others, named with `_` for `-`."""

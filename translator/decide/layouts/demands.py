@@ -1,4 +1,4 @@
-"""What the layouts of variables are found from: each use wants its variable in one. A function is walked until no use adds to that.
+"""The demands from which layouts of variables follow: each use wants its variable in one. A function is walked until no use adds another.
 
 The first layout that is wanted, by the place of its use, is the one that keeps the author's name. A use that asks again changes nothing;
 a round in which nothing is new has found the layouts. What asks anew in every round contradicts itself: two uses are named.

@@ -13,7 +13,7 @@ from gluonize.trace.front.trace import ConstFact, TensorFact
 if TYPE_CHECKING:
     from gluonize.facts.webs import Definition
 
-# What says something about a value and gives it back.
+# Functions that say something about a value and return it.
 HINTS = ("multiple_of", "max_contiguous", "max_constancy")
 
 
@@ -51,7 +51,7 @@ def is_index(facts: FunctionFacts, loop: ast.For, name: ast.Name) -> bool:
 def is_hinted_index(facts: FunctionFacts, loop: ast.For, definition: Definition) -> bool:
     """Whether a definition is `i = tl.multiple_of(i, n)`, which gives the index its own value.
 
-    The hint is one for the iterations that there are: what runs ahead does without it.
+    The hint is about iterations that exist: what runs ahead of them does without it.
     """
     if not isinstance(definition.value, ast.Call) or definition.in_loop[-1:] != (loop,):
         return False

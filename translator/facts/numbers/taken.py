@@ -1,4 +1,4 @@
-"""Branches that no launch of the types of the trace takes, by the numbers that their conditions compare."""
+"""Branches that no launch with arguments of the traced types takes, told by the numbers that their conditions compare."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _always_false(facts: FunctionFacts, test: ast.expr) -> bool:
 
 
 def _range(facts: FunctionFacts, node: ast.expr) -> Range | None:
-    """What a signed scalar may be; None for anything else, of which two may be compared as another type."""
+    """What a signed scalar may be; None for anything else: two such values may be compared as another type."""
     fact = facts.settled(node)
     if isinstance(fact, ConstFact):
         return Range(fact.value, fact.value) if type(fact.value) is int else None

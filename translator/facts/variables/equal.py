@@ -10,14 +10,10 @@ memory is left out: its value may have changed.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.syntax import ELEMENTWISE_NODES
-
-if TYPE_CHECKING:
-    pass
 
 _EXPENSIVE = frozenset({"reduce", "scan", "dot", "dot_scaled", "gather", "histogram"})
 

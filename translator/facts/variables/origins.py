@@ -1,4 +1,4 @@
-"""Where Triton makes a value: under casts to the type that it has, factors that are 1, and other variables."""
+"""The expressions that Triton makes a value of: what stands under casts to the type that it has already, factors of 1, and other variables."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _same_casts(facts: FunctionFacts, value: ast.expr) -> list[ast.expr]:
 
 
 def definitions_of(facts: FunctionFacts, web: Web) -> list[ast.expr]:
-    """The expressions that define a variable; of what is another variable's value, those of that one."""
+    """The expressions that define a variable; where one is another variable's value, those that define that one."""
     out: list[ast.expr] = []
     webs = [web]
     for w in webs:
@@ -64,7 +64,7 @@ def definitions_of(facts: FunctionFacts, web: Web) -> list[ast.expr]:
 
 
 def _same_value(facts: FunctionFacts, node: ast.expr) -> ast.expr:
-    """Where Triton makes a value: under casts to the type that it has, and under factors that are 1 in this launch."""
+    """The expression that Triton makes a value of, under casts to the type that it has already and factors that are 1 in this launch."""
     while True:
         node, inner = _uncast(facts, node), None
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):

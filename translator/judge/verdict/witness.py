@@ -1,4 +1,4 @@
-"""What is proved of a launch, and where it is not: a launch, as small as may be, on which the reference machine finds something else."""
+"""Whether a launch is proved; where it is not, a launch, as small as can be found, on which the reference machine sees a difference."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from gluonize.judge.verdict.run import validate_pair
 from gluonize.read.files.modules import parse_file
 from gluonize.read.spec.launch import LaunchSpec
 
-SIZES = (2, 3, 5, 16, 17, 33, 48, 65, 80, 129, 144)  # that all sizes of a launch are given in turn; 1 is compiled apart
+# Each is tried for all sizes of a launch at once; 1 is compiled apart.
+SIZES = (2, 3, 5, 16, 17, 33, 48, 65, 80, 129, 144)
 MOST_RUNS = 40
 WRONG = ("mismatch", "hazard")
 
@@ -30,8 +31,8 @@ def prove_launch(
     search_path: tuple[str, ...] = (),
     import_hosts: bool = False,
 ) -> dict:
-    """What is known of `output` computing what `source` computes, in a worker process; of what is not proved, whether the reference machine
-    finds a launch on which it is wrong. Raises: TranslationError."""
+    """Whether `output` provably computes what `source` computes, asked in a worker process; where that is not proved, whether the reference
+    machine finds a launch on which it is wrong. Raises: TranslationError."""
     left = source_stage(source, spec, target, tuple(search_path), import_hosts)
     right = translated_stage(output, spec, target, tuple(search_path), import_hosts)
     verdict = proved(left, right, spec, target, None)
@@ -74,7 +75,7 @@ class _Search:
         checked = parse_file(right.file).tree, spec.kernel, spec, right.defaults
         self.refusal = other_kernel(*checked) or launch_check(*checked)
         self.runs = 0
-        self.ran = False  # a launch at all
+        self.ran = False  # whether any launch could be run
 
     def first(self, spec: LaunchSpec, inputs: Inputs, asked: Sequence[Mapping[str, int]]) -> Witness | None:
         sizes = size_arguments(spec)
@@ -84,7 +85,7 @@ class _Search:
         return None
 
     def _smaller(self, spec: LaunchSpec, inputs: Inputs, sizes: Sequence[str], known: Witness) -> Witness:
-        """One argument after the other as small as it may be."""
+        """The same finding with each argument in turn made as small as still shows it."""
         for name in sizes:
             now = known.values.get(name, spec.values[name])
             for value in (0, *SIZES):

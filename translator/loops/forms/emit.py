@@ -69,10 +69,12 @@ def _run_ahead(site: LoopSite, loop: PipelinedLoop, s: ast.stmt, indent: str) ->
 
 
 def used_last(facts: FunctionFacts, loop: PipelinedLoop, ring: Ring) -> ast.stmt | None:
-    """The statement that reads a tile which waited in registers last, where half of the products follow, which hide the next one's
-    latency: loaded behind it, that one has the same registers. Loaded before, it is moved there at the end of the iteration, and waited for.
+    """The last statement that reads a tile which waited in registers, where half of the products or more follow it and hide the latency of
+    the next tile. Loaded behind it, the next tile can have the same registers; loaded before it, that tile is moved there at the end of the
+    iteration, and the move waits for it.
 
-    None where it is loaded behind the statement that takes the tile, or what its address is made of changes on the way.
+    None where the next tile is loaded right behind the statement that takes this one. So it is where what its address is made of changes
+    on the way.
     """
     plan, s = loop.plan, ring.load.statement
     if (

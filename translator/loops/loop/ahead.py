@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
@@ -17,9 +16,6 @@ from gluonize.loops.loop.moved_twice import can_start
 from gluonize.loops.plan.plan import RunsAhead
 from gluonize.loops.plan.tiles.tail import TailProof
 from gluonize.trace.front.trace import TensorFact
-
-if TYPE_CHECKING:
-    pass
 
 
 class NotAhead(Exception):

@@ -287,9 +287,9 @@ class Trips:
 
 
 class LoopPass:
-    """A change of a pipelined loop that a choice asks for. What it does not define stays as it is.
+    """A change of a pipelined loop that a choice asks for. What a pass does not define stays as it is without it.
 
-    again: rings that it has copied again before the other ones are read in full. groups: of copies, for each tile. alternates: whether two
+    again: rings that it has filled again before the others have been read in full. groups: of copies, for each tile. alternates: whether two
     groups of warps take turns in the body.
     """
 
@@ -302,31 +302,31 @@ class LoopPass:
     uses_ahead: ClassVar[bool] = False  # whether it reads the index of the tile ahead
 
     def statements(self) -> tuple[ast.stmt, ...]:
-        """Those that it writes otherwise."""
+        """The statements that it writes itself (`statement`)."""
         return ()
 
     def left(self, loop: PipelinedLoop) -> int:
-        """How many tiles less than buffers may be under way when a tile is read."""
+        """How many fewer tiles than there are buffers may be under way when a tile is read."""
         return 2
 
     def says(self, loop: PipelinedLoop) -> list[str]:
-        """What `translate` prints of it."""
+        """What `translate` prints about it."""
         return []
 
     def wants(self, spot: Spot, s: ast.stmt) -> Wants | None:
-        """The layouts that a statement wants of its parts; None where it is as ever."""
+        """The layouts that a statement wants of its parts; None where the pass leaves them as they are."""
         return None
 
     def statement(self, site: LoopSite, s: ast.stmt) -> Sequence[Code] | None:
-        """The lines that stand for a statement; None where it is as ever."""
+        """The lines that stand for a statement; None where the pass leaves it as it is."""
         return None
 
     def moved(self, site: LoopSite, loop: PipelinedLoop, move: Code, at: Written | None) -> list[Code] | None:
-        """The lines in which a pointer moves ahead: in the body, or, at the index `at` of a tile, before the loop; None as ever."""
+        """The lines in which a pointer moves ahead: in the body, or, with the index `at` of a tile, before the loop; None where it is left."""
         return None
 
     def moved_back(self, site: LoopSite, loop: PipelinedLoop, move: Code) -> list[Code] | None:
-        """The lines behind the loop in which a pointer that moved too far is put right; None as ever."""
+        """The lines behind the loop in which a pointer that moved too far is put right; None where it is left."""
         return None
 
     def beside(self, site: LoopSite, loop: PipelinedLoop, copied: list[Ring]) -> Statements:
@@ -334,10 +334,10 @@ class LoopPass:
         return ()
 
     def begin(self, site: LoopSite, loop: PipelinedLoop) -> None:
-        """The author's statements have been written."""
+        """Called when the author's statements have been written."""
 
     def refills(self, site: LoopSite, loop: PipelinedLoop) -> Statements | None:
-        """What fills slots behind their last read; None as ever."""
+        """What fills slots behind their last read; None where that is left to the form."""
         return None
 
     def before(self, site: LoopSite, loop: PipelinedLoop) -> Statements:
@@ -358,9 +358,9 @@ class PipelinedLoop:
     """A plan with its form, its names, the syntax of tiles ahead, and its passes.
 
     slot: of the tile that an iteration reads; free: of the one that is copied ahead; tile: the loop variable of the prologue; counter:
-    of iterations, where the loop index is not one from 0, else empty. own_names: of values that each tile computes anew; ahead_of: statement -> its copy for tiles ahead; doubled: (what the consumer
-    moves, what the producer moves). assumed: what its addresses and masks rest on. reads: in which layouts its tiles are read; fetch: of which
-    tile a fetch is written.
+    of iterations, where the loop index does not count them from 0, else empty. own_names: of values that each tile computes anew;
+    ahead_of: statement -> its copy for tiles ahead; doubled: (what the consumer moves, what the producer moves). assumed: what its
+    addresses and masks rest on. reads: in which layouts its tiles are read; fetch: the tile whose fetch is being written.
     """
 
     plan: PipelinePlan
@@ -396,7 +396,7 @@ class PipelinedLoop:
         return self.copies and any(ring.load.stored for ring in self.rings)
 
     def asked(self, question: Callable[[LoopPass], Any]) -> Any:
-        """The answer of the first pass that has one to a question; None where all is as ever."""
+        """The answer of the first pass that has one to a question; None where none has."""
         return next((found for one in self.passes if (found := question(one)) is not None), None)
 
     @property

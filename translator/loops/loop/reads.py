@@ -61,7 +61,10 @@ class HeldRead:
         return tile if ring is not None else site.convert(tile, layout)
 
     def ring_in(self, site: Site, layout: Layout) -> Ring | None:
-        """What has the tiles in `layout`: the same load again where Triton makes it there too and moving costs more; else None."""
+        """What has the tiles in `layout`: the same load again where Triton makes it there too and moving costs more; else None.
+
+        Where nothing has them there yet, that load is added to the loop, and one more walk is asked for.
+        """
         if layout == self.layout:
             return self.ring
         load, rings = self.ring.load, self.loop.rings

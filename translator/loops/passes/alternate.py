@@ -97,10 +97,10 @@ class Alternating(LoopPass):
         return LoopBody(top, steps, (), late_read=late_read(contents, self.stages))
 
 
-def with_stages(
-    facts: FunctionFacts, choices: Choices, loop: PipelinedLoop, sliced: SlicedDot | None
-) -> Alternating | None:
+def asked(facts: FunctionFacts, choices: Choices, loop: PipelinedLoop, sliced: SlicedDot | None) -> LoopPass | None:
     """The stages that two groups of warps alternate in, None where the loop has none."""
+    if not choices.asks("warp-groups", "alternating") or facts.kernel.num_ctas > 1:
+        return None  # workgroups of a cluster wait for each other, with all of their warps
     after_read = choices.asks("refill", "after-read")
     body, schedule = loop.plan.loop.body, loop.plan.schedule
     stored = isinstance(schedule, Stored)
@@ -120,4 +120,4 @@ def with_stages(
     return replace(found, again=tuple(early_refill.early_rings(facts, loop, sliced)) if after_read else ())
 
 
-__all__ = ["Alternating", "with_stages"]
+__all__ = ["Alternating", "asked"]

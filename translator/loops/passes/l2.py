@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gluonize.decide.choices.chosen import Choices
+from gluonize.facts.function import FunctionFacts
 from gluonize.gluon.code import as_lines
 from gluonize.gluon.nodes import Node
 from gluonize.gluon.written import binary, grouped, literal, name, operand
@@ -17,10 +19,17 @@ from gluonize.loops.copies import mover
 from gluonize.loops.loop import counts
 from gluonize.loops.loop.loop import LoopPass, PipelinedLoop, Ring
 from gluonize.loops.loop.site import LoopSite
+from gluonize.loops.passes.slices import SlicedDot
 from gluonize.loops.plan.schedule import Copied, Refilled
 
 
-def can_prefetch(loop: PipelinedLoop) -> bool:
+def asked(facts: FunctionFacts, choices: Choices, loop: PipelinedLoop, sliced: SlicedDot | None) -> LoopPass | None:
+    """Tiles that are asked for in L2, where a choice says how many."""
+    further = choices.number("l2-prefetch")
+    return AskedOfL2(further) if further and _can_prefetch(loop) else None
+
+
+def _can_prefetch(loop: PipelinedLoop) -> bool:
     """Whether all that says where a tile lies is the loop's index, a 32-bit number, and a ring is filled ahead."""
     plan = loop.plan
     plain = isinstance(plan.schedule, Copied | Refilled) and not (loop.trips.written_out or loop.trips.in_rounds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import replace
 
 from gluonize.decide.choices.chosen import Choices
@@ -13,14 +14,17 @@ from gluonize.gluon.printer import lines, origins
 from gluonize.loops.loop.loop import FinishedLoop, Fresh, LoopBody, LoopParts, LoopPass, PipelinedLoop
 from gluonize.loops.loop.site import LoopSite
 from gluonize.loops.loop.trips import Rounds
-from gluonize.loops.passes.alternate import with_stages
-from gluonize.loops.passes.l2 import AskedOfL2, can_prefetch
-from gluonize.loops.passes.prefetch import FEWEST_BUFFERS, ReadsAhead, can_read_ahead
-from gluonize.loops.passes.repeated import RepeatedCopies, can_repeat
-from gluonize.loops.passes.slices import Slices, plan_slices
+from gluonize.loops.passes import alternate, l2, prefetch, repeated, slices
+from gluonize.loops.passes.prefetch import FEWEST_BUFFERS
+from gluonize.loops.passes.slices import SlicedDot, sliced_dot
 from gluonize.loops.passes.steps import check_apart, take_steps
 from gluonize.loops.passes.unroll import can_unroll
 from gluonize.write.state.fresh_names import LoopNames
+
+# The pass that choices ask for, None where they ask for none or the loop, with the passes before, cannot have it; in the order in which
+# they go over the body.
+Asked = Callable[[FunctionFacts, Choices, PipelinedLoop, SlicedDot | None], LoopPass | None]
+PASSES: tuple[Asked, ...] = (l2.asked, alternate.asked, slices.asked, prefetch.asked, repeated.asked)
 
 
 def with_passes(facts: FunctionFacts, choices: Choices, loop_names: LoopNames, loop: PipelinedLoop) -> PipelinedLoop:
@@ -28,24 +32,11 @@ def with_passes(facts: FunctionFacts, choices: Choices, loop_names: LoopNames, l
     plan, fresh = loop.plan, functools.partial(loop_names.fresh, loop=loop.plan.loop)
     if choices.asks("slot-indices", "literal") and can_unroll(facts, plan):
         loop = replace(loop, trips=Rounds(fresh(f"{plan.range.index.strip('_') or 'tile'}_first")), counter="")
-    alone = facts.kernel.num_ctas == 1  # workgroups of a cluster wait for each other, with all of their warps
-    parts = choices.value("accumulator-slices", facts.kernel.target)
-    sliced = plan_slices(facts, plan, (int(parts[0]), int(parts[2])), fresh) if alone and parts != "1x1" else None
-    if (further := choices.number("l2-prefetch")) and can_prefetch(loop):
-        loop = _with(loop, AskedOfL2(further))
-    if alone and choices.asks("warp-groups", "alternating"):
-        if (alternating := with_stages(facts, choices, loop, sliced)) is not None:
-            loop = _with(loop, alternating)
-    if sliced is not None:
-        loop = _with(loop, Slices(sliced))
-    if alone and choices.asks("operand-reads", "one-ahead") and can_read_ahead(loop):
-        loop = _with(loop, ReadsAhead())
-    repeats = choices.asks("copies-past-end", "repeated") and can_repeat(loop)
-    return _with(loop, RepeatedCopies()) if repeats else loop
-
-
-def _with(loop: PipelinedLoop, made: LoopPass) -> PipelinedLoop:
-    return replace(loop, passes=(*loop.passes, made))
+    sliced = sliced_dot(facts, choices, plan, fresh)
+    for asked in PASSES:
+        if (made := asked(facts, choices, loop, sliced)) is not None:
+            loop = replace(loop, passes=(*loop.passes, made))
+    return loop
 
 
 def finish_loop(site: LoopSite, loop: PipelinedLoop, parts: LoopParts) -> FinishedLoop:

@@ -18,6 +18,8 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from gluonize.decide.choices.chosen import Choices
+from gluonize.facts.function import FunctionFacts
 from gluonize.gluon.code import code_of, line
 from gluonize.gluon.nodes import (
     ONE,
@@ -39,6 +41,7 @@ from gluonize.loops.copies.waits import waits_before
 from gluonize.loops.loop.loop import Fresh, LoopBody, LoopPass, PipelinedLoop, Step
 from gluonize.loops.loop.site import LoopSite
 from gluonize.loops.passes.dot_parts import dot_parts
+from gluonize.loops.passes.slices import SlicedDot
 from gluonize.loops.passes.steps import check_apart, take_steps
 from gluonize.loops.plan.schedule import Copied
 
@@ -53,7 +56,14 @@ class Prefetched:
     body: tuple[Node, ...]
 
 
-def can_read_ahead(loop: PipelinedLoop) -> bool:
+def asked(facts: FunctionFacts, choices: Choices, loop: PipelinedLoop, sliced: SlicedDot | None) -> LoopPass | None:
+    """Reads ahead, where a choice asks for them and the loop can have them."""
+    # Workgroups of a cluster wait for each other, with all of their warps.
+    wanted = choices.asks("operand-reads", "one-ahead") and facts.kernel.num_ctas == 1
+    return ReadsAhead() if wanted and _can_read_ahead(loop) else None
+
+
+def _can_read_ahead(loop: PipelinedLoop) -> bool:
     """Whether another tile can have landed when one is read, and its slot is known an iteration ahead."""
     deep = isinstance(loop.plan.schedule, Copied) and loop.plan.schedule.buffers >= FEWEST_BUFFERS
     return deep and not (

@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import ast
 
+from gluonize.decide.choices.chosen import Choices
+from gluonize.facts.function import FunctionFacts
 from gluonize.gluon.code import code_of
 from gluonize.gluon.nodes import Code
 from gluonize.gluon.written import Written, binary, literal, operand
 from gluonize.loops.loop.loop import LoopPass, PipelinedLoop
 from gluonize.loops.loop.site import LoopSite
+from gluonize.loops.passes.slices import SlicedDot
 from gluonize.loops.plan.schedule import Copied
 
 
@@ -43,7 +46,12 @@ class RepeatedCopies(LoopPass):
         return [code_of("if ", binary(high, ">", literal(0)), ":"), code_of("    ", move)]
 
 
-def can_repeat(loop: PipelinedLoop) -> bool:
+def asked(facts: FunctionFacts, choices: Choices, loop: PipelinedLoop, sliced: SlicedDot | None) -> LoopPass | None:
+    """Repeated copies, where a choice asks for them and the loop can have them."""
+    return RepeatedCopies() if choices.asks("copies-past-end", "repeated") and _can_repeat(loop) else None
+
+
+def _can_repeat(loop: PipelinedLoop) -> bool:
     """Whether what the loop fetches is decided by pointers that move by the same from tile to tile, and nothing else reads these."""
     plan = loop.plan
     plain = (
@@ -63,4 +71,4 @@ def can_repeat(loop: PipelinedLoop) -> bool:
     )
 
 
-__all__ = ["RepeatedCopies", "can_repeat"]
+__all__ = ["RepeatedCopies", "asked"]

@@ -21,6 +21,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gluonize.decide.choices.chosen import Choices
 from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.products import products
@@ -88,6 +89,21 @@ class Slices(LoopPass):
 
     def after(self, site: LoopSite, loop: PipelinedLoop) -> list[Made]:
         return join(site.facts, site.names, site.plain.conversions_after, self.dot)
+
+
+def asked(facts: FunctionFacts, choices: Choices, loop: PipelinedLoop, sliced: SlicedDot | None) -> LoopPass | None:
+    """The product in slices, where it has them."""
+    return Slices(sliced) if sliced is not None else None
+
+
+def sliced_dot(
+    facts: FunctionFacts, choices: Choices, plan: PipelinePlan, fresh: Callable[[str], str]
+) -> SlicedDot | None:
+    """The loop's one dot in the slices that choices ask for; None where they ask for none, or it has no such ones."""
+    parts = choices.value("accumulator-slices", facts.kernel.target)
+    if parts == "1x1" or facts.kernel.num_ctas > 1:
+        return None
+    return plan_slices(facts, plan, (int(parts[0]), int(parts[2])), fresh)
 
 
 def plan_slices(

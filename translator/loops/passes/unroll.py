@@ -6,16 +6,12 @@ The last round may run past the end. Tiles there are zero, and the loop does not
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.loops.passes.slices import accumulator_of
 from gluonize.loops.plan.plan import PipelinePlan
 from gluonize.loops.plan.schedule import Copied
-
-if TYPE_CHECKING:
-    pass
 
 
 def can_unroll(facts: FunctionFacts, plan: PipelinePlan) -> bool:

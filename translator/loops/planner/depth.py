@@ -6,15 +6,11 @@ import ast
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from gluonize.decide.readback.staging import Staged
 from gluonize.facts.function import FunctionFacts
 from gluonize.trace.model.elements import bits_of
 from gluonize.trace.model.shared_layouts import slots_bytes
-
-if TYPE_CHECKING:
-    pass
 
 
 def fitting(facts: FunctionFacts, loads: Iterable[tuple[ast.Call, Staged]], buffers: int) -> int:

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from gluonize.decide.readback.staging import Staged
 from gluonize.facts.function import FunctionFacts
 from gluonize.loops.plan.tiles.strided import StridedTile, free_dimension
 from gluonize.trace.model.elements import bits_of
 from gluonize.trace.model.shared_layouts import Padded, slots_bytes
-
-if TYPE_CHECKING:
-    pass
 
 REASON = "Triton keeps it in registers, and with it in LDS a compute unit would hold fewer workgroups"
 

@@ -161,6 +161,7 @@ def _planned(
     written_out = trips if few and decided.choices.keeps_loops and not _leaks(facts, loop) else None
     if written_out is not None and held:
         return _plan(facts, decided, loop, staged)  # written out, the loads stand one after the other
+    # A copy: what masks rest on is found next, and counts only where tiles past the end are fetched.
     assumed = set(tail.assumed)
     loads = _loads(facts, decided, tail, atoms, found, ways, tiles)
     dtype, asks_rest = index_dtype(facts, loop), ""

@@ -1,14 +1,15 @@
-"""`--format`: what a command finds, as text for people, SARIF for code scanning, or annotations of GitHub Actions."""
+"""`--format`: what a command finds, as text for people or in one of the other forms that `FORMATS` has."""
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gluonize import __version__
 from gluonize.diagnostics import Diagnostic, TranslationError
+from gluonize.product.cli.formats import FORMATS
 from gluonize.product.project.checks.validation_findings import unvalidated
 from gluonize.product.project.output.file import STANDARD_OUTPUT
 from gluonize.product.review.annotations import Annotation, errors, from_root, repository_root
@@ -16,11 +17,9 @@ from gluonize.product.review.annotations import Annotation, errors, from_root, r
 if TYPE_CHECKING:
     from gluonize.product.project.translate.run import CheckedLaunch, FileReport
 
-FORMATS = ("text", "sarif", "github")
-
 
 def check_format(format: str, json: str | None) -> None:
-    """Refuse a format that there is none of, and two outputs for machines on one standard output."""
+    """Refuse an unknown format, and two machine-readable outputs on standard output."""
     if format not in FORMATS:
         found = Diagnostic("usage", f"--format {format}: no such format", help=f"one of {', '.join(FORMATS)}")
         raise TranslationError(found)
@@ -33,7 +32,7 @@ def check_format(format: str, json: str | None) -> None:
 def reported(format: str, json: str | None = None) -> Iterator[list[Annotation]]:
     """Collect annotations and print them in `format` at the end, a refusal that ends the command among them.
 
-    Raises: TranslationError for a format that there is none of.
+    Raises: TranslationError for an unknown format.
     """
     check_format(format, json)
     found: list[Annotation] = []
@@ -47,18 +46,10 @@ def reported(format: str, json: str | None = None) -> Iterator[list[Annotation]]
 
 def print_annotations(format: str, found: Sequence[Annotation]) -> None:
     """On standard output; nothing for `text`, whose diagnostics were printed as they were found."""
-    if format == "text":
-        return
-    placed = from_root(found, repository_root())
-    if format == "sarif":
-        from gluonize.product.review.sarif import sarif_text
-
-        sys.stdout.write(sarif_text(placed, __version__))
-    else:
-        from gluonize.product.review.workflow import workflow_commands
-
-        sys.stdout.writelines(f"{line}\n" for line in workflow_commands(placed))
-    sys.stdout.flush()
+    module, _, writer = FORMATS[format].writer.partition(":")
+    if writer:
+        sys.stdout.write(getattr(importlib.import_module(module), writer)(from_root(found, repository_root())))
+        sys.stdout.flush()
 
 
 def of_report(report: FileReport) -> Iterator[Annotation]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Annotated, Optional
 
 import typer
+from gluonize.product.cli.formats import DESCRIBED, FORMATS
 
 # The parts of `translate --help`; other commands have the same options under the same names.
 _RESULTS = "Results"
@@ -97,8 +98,8 @@ Format = Annotated[
     typer.Option(
         "--format",
         metavar="FORMAT",
-        help="text, sarif (for code scanning) or github (annotations); what is not text goes to standard output.",
-        autocompletion=complete_word("text", "sarif", "github"),
+        help=f"{', '.join(DESCRIBED[:-1])} or {DESCRIBED[-1]}; what is not text goes to standard output.",
+        autocompletion=complete_word(*FORMATS),
         rich_help_panel=_RESULTS,
     ),
 ]

@@ -1,4 +1,4 @@
-"""Lines of an edited text in the text that it was before: what is known of one text is shown in the other."""
+"""Which line of an edited text is which line of the text before the edit, so that what is known of one is shown in the other."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cached_property
 
 
 class LineMap:
-    """Lines of `now`, from 1, and those of `before` that say the same; a line that was edited has none, nor has one that is not there."""
+    """Lines of `now`, from 1, and those of `before` that say the same; a line that was edited has no counterpart, nor has one that the other text lacks."""
 
     def __init__(self, before: str, now: str):
         self.before, self.now = before, now

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
+from gluonize import __version__
 from gluonize.product.review.annotations import Annotation, message_of
 from gluonize.rules.errors import plain, said
 
@@ -22,7 +23,7 @@ DOCUMENTATION = "https://example.org/your/copy/of/gluonize/docs"
 ROOT = "SRCROOT"  # the name under which paths are relative to the repository
 
 
-def sarif_text(annotations: Sequence[Annotation], version: str) -> str:
+def sarif_text(annotations: Sequence[Annotation], version: str = __version__) -> str:
     """One run of gluonize as a SARIF log. Files of the annotations are relative to the repository, or absolute."""
     codes = list(dict.fromkeys(a.found.code for a in annotations))
     driver = {"name": "gluonize", "semanticVersion": version, "rules": [_rule(code, annotations) for code in codes]}

@@ -13,6 +13,11 @@ from gluonize.product.review.annotations import Annotation, message_of
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
+def workflow_text(annotations: Iterable[Annotation]) -> str:
+    """The commands, one to a line."""
+    return "".join(f"{line}\n" for line in workflow_commands(annotations))
+
+
 def workflow_commands(annotations: Iterable[Annotation]) -> Iterator[str]:
     """`Annotation("error", Diagnostic("offset-range", "no bound", "a.py", 9, 5))` -> `::error file=a.py,line=9,col=5,...`."""
     for annotation in annotations:

@@ -1,4 +1,4 @@
-"""A function with each block pointer made in a statement of its own, so that everybody else knows one form of it.
+"""A function with each block pointer made in a statement of its own, so that other modules need to know only that form.
 
 before: x = tl.load(tl.make_block_ptr(x_ptr, ...))      p, q = tl.advance(p, ...), r if flag else s
 after:  x_block_ptr = tl.make_block_ptr(x_ptr, ...)     p = tl.advance(p, ...)
@@ -29,7 +29,7 @@ def normalize(fn: JITFunction, pointers: Collection[str]) -> None:
 
 
 def hoist(fn: JITFunction, statement: ast.stmt, call: ast.Call, name: str) -> None:
-    """Have a call be made in a statement of its own, under a name like `name`, before the one that it stands in."""
+    """Move a call to a statement of its own in front of the one that it stands in, under a name like `name`."""
     edit_function(fn, SourceText(fn.src), _hoisted(fn, statement, call, name))
 
 
@@ -151,7 +151,7 @@ def _named(fn: JITFunction, s: ast.stmt, node: ast.expr, name: str) -> list[Edit
 
 
 def _returned(tree: ast.AST) -> set[str]:
-    """The names that are assigned for the `return` behind them alone: a function may do so under one name more than once."""
+    """The names that are assigned only for the `return` right behind: a function may use such a name more than once."""
     kept: set[int] = set()
     found: set[str] = set()
     for block in (getattr(n, field, []) for n in ast.walk(tree) for field in ("body", "orelse")):

@@ -97,6 +97,7 @@ def role_of(facts: FunctionFacts, staged: Container[ast.AST], value: ast.expr, n
 
 
 def emit_statement_call(at: Place, node: ast.expr) -> Part:
+    """A statement that is an expression, most often a call, whose value nobody takes."""
     if isinstance(node, ast.Call):
         return inline_asm.statement(at.site.facts, node) or emit_call(at, node, None)
     return at.site.emit(node)

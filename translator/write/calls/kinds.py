@@ -76,7 +76,7 @@ class Histogram(Kind):
 
 
 class Helper(Kind):
-    """The author's own functions, and such of Triton's as are translated like these: each is written for the layouts of a call."""
+    """The author's own functions, and those of Triton's that are translated like them: each is written for the layouts of a call."""
 
     def home(self, asked: Helpers, call: Called, fact: TensorFact) -> Layout | None:
         return helpers.return_home(asked, call.node, call.callee) if is_helper(asked.facts, call.node) else None

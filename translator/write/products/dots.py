@@ -51,6 +51,8 @@ def emit_dot(
     accumulator: ast.expr | None = None,
     accumulator_text: Name | None = None,
 ) -> Written:
+    """A product, which comes in layout `want`. accumulator: the expression that it is added to; accumulator_text: the variable, where
+    that is known by its name in the output."""
     plan = DotPlan(site.facts, node)
     fa, fb = site.facts.tensor(plan.a), site.facts.tensor(plan.b)
     if accumulator_text is None:

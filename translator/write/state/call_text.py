@@ -39,7 +39,7 @@ def function_text(writing: Writing, node: ast.Call, callee: Callee) -> Written:
     if template is None or not template.takes_arguments:
         return writing.emit(node.func)
     text = "".join(template.called({}, operand))
-    if isinstance(node.func, ast.Name) and text in (f"gl.{callee.name}", f"tl.{callee.name}"):
+    if isinstance(node.func, ast.Name) and callee.is_tritons and text in (f"gl.{callee.name}", f"tl.{callee.name}"):
         return writing.emit(node.func)
     does = Does.READS if callee.row.kind == "load" else Does.NOTHING
     return Written(imported(writing.record, text), ast.Attribute, does=does)

@@ -1,4 +1,4 @@
-"""One place of a function: what those need who ask what matrix products, their operands and tiles in LDS want, and who write them."""
+"""One place in a function: what it takes to ask which layouts matrix products, their operands and tiles in LDS want, and to write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a function while its layouts are found, and how the parts of an expression are written: handlers of calls take no more."""
+"""What is known of a function while its layouts are found, and how the parts of an expression are written: all that handlers of calls take."""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.integers.host_bounds import Condition, number
@@ -24,9 +23,6 @@ from gluonize.facts.obligations import Obligation
 from gluonize.facts.syntax import less_than
 from gluonize.facts.variables.same_value import value_key
 from gluonize.trace.front.trace import TensorFact
-
-if TYPE_CHECKING:
-    pass
 
 
 class TailProof:
