@@ -94,10 +94,6 @@ PROPOSALS = (
     Proposal(_deeper(4), "memory latency of tiles further ahead is hidden, where as many workgroups fit"),
     Proposal(_deeper(3), "the same with less of LDS"),
     Proposal(
-        _where(lambda row, found: _waits(found), slot_form="told-apart"),
-        "no barrier between slots that differ, no ring for a loop that runs once",
-    ),
-    Proposal(
         _where(
             lambda row, found: bool(found.cycles.hot and found.cycles.hot.conflicts), transposed_operands="converted"
         ),
@@ -133,6 +129,10 @@ PROPOSALS = (
     Proposal(
         _where(lambda row, found: row.matrix_kind == "mfma" and _waits(found), accumulator_registers="vgprs"),
         "accumulators that no instruction moves from one kind of register to the other",
+    ),
+    Proposal(
+        _where(lambda row, found: _waits(found), slot_form="told-apart"),
+        "no barrier between slots that differ, no ring for a loop that runs once",
     ),
     Proposal(_wave_more, "one more wave hides latency"),
     Proposal(_fenced_wave, "the same, where tiles that go through registers wait at the end of the loop alone"),
