@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 MOST_COMPILES = 14  # for one kernel, of all of its launches together
 NEAR = 1.25  # registers over those of one more wave, which the compiler may do without
 IDLE = 1.25  # clocks over those that the busiest unit needs: instructions wait for each other, or for memory
-SPILLS = 1.1  # the same, where registers are spilled for it
 STEP = 1.01  # clocks over those of what is better; of one launch, of which others of the kernel make up for no more
+RESHAPED = 1.02  # the same of a loop in another shape, on which less can be built
+SPILLS = 1.1  # the same, where registers are spilled for it
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,7 @@ def confirmed(request: TranslateRequest, launches: Sequence[LaunchSpec], pool: "
         if dict(made.overrides).keys() <= dict(kept.overrides).keys():
             continue
         found = _walked(request, launches, pool, made.over(kept), tried)
-        if found and _better(found, best):
+        if found and _better(found, best, max(RESHAPED if BY_NAME[n].reshapes else STEP for n, _ in made.overrides)):
             kept, best[:] = made.over(kept), found
     ratio = _ratio(best, first)
     return Confirmed(launches[0].kernel, kept, ratio) if ratio * GATE < 1 else None
@@ -217,11 +218,11 @@ def _walked(
     return [t.lowered for t in own] if all(t is not None and t.cost and t.cost.fits for t in own) else []
 
 
-def _better(found: Sequence[Walked], before: Sequence[Walked]) -> bool:
+def _better(found: Sequence[Walked], before: Sequence[Walked], step: float) -> bool:
     pairs = list(zip(found, before))
     spills, ratio = any(a.metrics.spill > b.metrics.spill for a, b in pairs), _ratio(found, before)
     slower = any(_clocks(a) > STEP * _clocks(b) for a, b in pairs)
-    return not slower and (SPILLS if spills else STEP) * ratio < 1
+    return not slower and (SPILLS if spills else step) * ratio < 1
 
 
 def _ratio(found: Sequence[Walked], before: Sequence[Walked]) -> float:
