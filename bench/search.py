@@ -22,14 +22,15 @@ from statistics import geometric_mean
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.launch_sets import Unit, chosen_units  # noqa: E402
 from gluonize.decide.choices.chosen import Choices, parse_choices  # noqa: E402
 from gluonize.diagnostics import TranslationError  # noqa: E402
 from gluonize.judge.lower.children.worker import WorkerPool  # noqa: E402
+from gluonize.read.spec.launch import LaunchSpec  # noqa: E402
 from gluonize.search.choose import LOWER, Tried, best, common_work, figures_of, try_candidates  # noqa: E402
 from gluonize.search.cost import cost  # noqa: E402
 from gluonize.search.search import compiled, search_tried  # noqa: E402
-from gluonize.read.spec.launch import LaunchSpec  # noqa: E402
+
+from bench.launch_sets import Unit, chosen_units  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def measured(
         walked = pool.call(LOWER, unit.source, spec, target, unit.search_path, False, False, True)
     except TranslationError as error:
         return Row(spec.id, target, why=f"Triton's compile: {error.diagnostics[0].message}")
-    triton = cost(walked.cycles, walked.lds_overflow() is None, spec.grid)
+    triton = cost(walked.cycles, walked.lds_overflow() is None)
     if triton.efficiency is None:
         return None
     if not triton.fits:
@@ -71,7 +72,7 @@ def measured(
     default = figures_of(tried, spec.id, Choices())
     if default is None or default.cost is None:
         return Row(spec.id, target, triton.cycles, why="the translation cannot be compiled")
-    triton = cost(walked.cycles, True, spec.grid, work=common_work(tried, spec.id))
+    triton = cost(walked.cycles, True, work=common_work(tried, spec.id))
     found: Tried | None = figures_of(tried, spec.id, chosen)
     least = found.cost if found is not None and found.cost is not None else default.cost
     efficiencies = tuple(round(c.efficiency or 0.0, 3) for c in (triton, default.cost, least))

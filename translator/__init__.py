@@ -48,6 +48,7 @@ def translate(
     from gluonize.request import TranslateRequest
     from gluonize.rules.targets import target as target_row
     from gluonize.search.choose import make_choices
+    from gluonize.search.confirm import with_confirmed
     from gluonize.search.search import search_choices
 
     specs = _specs(launches)
@@ -73,7 +74,7 @@ def translate(
             request = make_choices(request, pool)
         elif optimize == "search":
             request = search_choices(request, pool)
-        return pool.call("gluonize.translation:translate_kernel", request)
+        return with_confirmed(request, pool, lambda asked: pool.call("gluonize.translation:translate_kernel", asked))
     finally:
         pool.close()
 

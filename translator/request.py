@@ -30,8 +30,9 @@ class TranslateRequest:
     search_path: where modules are looked for before `sys.path`. assignments: `NAME=VALUE` pairs that fill in a derived
     launch. import_hosts: really import modules whose constants cannot be evaluated statically. fallback: `general` adds
     an assumption-free kernel and a launcher that picks. num_buffers, strategy: for pipelined loops, None to choose.
-    optimize: `parity`, or `aggressive` or `search`, which make choices per kernel before anything is translated; budget: trials of a
-    search for one kernel, which is not made again where `chosen` is given. chosen: those made,
+    optimize: `parity`, the rules with what a compile confirms, or `aggressive` or `search`, which make choices per kernel before anything is translated; budget: trials of a
+    search for one kernel, which is not made again where `chosen` is given; grid: programs that run
+    in what it has in mind, 0 for as many as fill the GPU for long: the grid of a launch is often that of a test. chosen: those made,
     by kernel. choices: those asked for, for all kernels. keep_going: leave out a kernel that is refused instead of giving
     up the file. rules: files, or folders of them, with more rows. standalone: write the kernels and what they need, without
     the host code.
@@ -54,6 +55,7 @@ class TranslateRequest:
     strategy: str | None = None
     optimize: str = "parity"
     budget: int = BUDGET
+    grid: int = 0
     keep_going: bool = False
     rules: tuple[str, ...] = ()
     standalone: bool = False
@@ -110,7 +112,7 @@ class LaunchOutcome:
     is not needed is passed over when it cannot be translated.
 
     choices: one line each, what was decided and why, as `translate` prints it. assumptions: what the code relies on.
-    kept_loops: those that Triton's compiler pipelines and the translation does not.
+    kept_loops: those that Triton's compiler pipelines and the translation does not. multiplies: whether a loop multiplies matrices.
     """
 
     spec: LaunchSpec
@@ -119,6 +121,7 @@ class LaunchOutcome:
     choices: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
     kept_loops: tuple[KeptLoop, ...] = ()
+    multiplies: bool = False
 
     def __post_init__(self):
         assert self.status in STATUSES, f"unknown status {self.status!r}"
@@ -131,7 +134,7 @@ class TranslateResult:
     status: `translated` when `text` holds every kernel asked for, or, with keep_going, at least one. text: the whole
     output file, None when nothing may be written. outcomes: one per launch, in order. diagnostics: of the file as a
     whole. notes: what was assumed or noticed while reading. seconds: of the translation alone. derivations: how launches that
-    were not given were found. chosen: what a search found, by kernel. origins: (line of the text, line of the source) for the first line of
+    were not given were found. chosen: what a search found or a compile confirmed, by kernel. origins: (line of the text, line of the source) for the first line of
     every statement that came from the source.
     """
 

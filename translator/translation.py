@@ -96,7 +96,7 @@ def _translate(request: TranslateRequest) -> TranslateResult:
         traces.append(traced)
         notes += [n for n in (note, *loaded.notes) if n and n not in notes]
         said = tuple(emitted.record.choices), assumptions(emitted), tuple(emitted.record.kept_loops)
-        outcomes.append(LaunchOutcome(spec, "translated", (), *said))
+        outcomes.append(LaunchOutcome(spec, "translated", (), *said, traced is not None and traced.multiplies))
     notes += [
         f"{o.spec.id} is passed over: {o.diagnostics[0].message}"
         for o in outcomes

@@ -8,11 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from translation_of import launch, tensor, translate
-
 from gluonize.decide.choices.chosen import Choices, choices_of
 from gluonize.judge.verdict import validate_launch
-from gluonize.read.spec.launch import read_launches
+from translation_of import launch, tensor, translate
 
 MATMUL = (Path(__file__).parents[2] / "fixtures/matmul/kernel.py").read_text()
 GIVEN = json.loads((Path(__file__).parents[2] / "fixtures/matmul/launches.json").read_text())["launches"][0]
@@ -104,31 +102,3 @@ def _status(folder: Path, text: str, target: str, tile: tuple[int, int, int]) ->
     output.write_text(text)
     answer = validate_launch(str(folder / "source.py"), str(output), spec(*tile, 8), target)
     return answer["status"], {h["kind"] for h in answer["hazards"]}
-
-
-ATTENTION = Path(__file__).parents[2] / "fixtures/flash_attention"
-
-
-@pytest.mark.one_of(3)
-@pytest.mark.parametrize(
-    "target, head, tile, warps, fenced",
-    [
-        ("gfx942", 128, (128, 64), 4, True),
-        ("gfx942", 64, (128, 128), 4, True),
-        ("gfx942", 64, (128, 64), 4, False),  # registers for a second wave are left
-        ("gfx942", 128, (128, 64), 8, False),  # there is one
-        ("gfx950", 128, (128, 64), 4, False),  # tiles do not go through registers
-    ],
-)
-def test_stores_are_fenced_where_registers_leave_hardly_room_for_a_second_wave(
-    target, head, tile, warps, fenced, tmp_path
-):
-    given = next(x for x in read_launches(str(ATTENTION / "launches.json")) if not x.constexprs["CAUSAL"])
-    sizes = {"HEAD_DIM": head, "BLOCK_M": tile[0], "BLOCK_N": tile[1]}
-    made = replace(
-        given, constexprs={**given.constexprs, **sizes}, options={"num_warps": warps, "num_stages": 2}, values={}
-    )
-    text = translate(tmp_path, (ATTENTION / "kernel.py").read_text(), made, target=target).text
-    lines = [line.strip() for line in text.splitlines()]
-    fences = [lines[i + 1] for i, line in enumerate(lines) if line == "gl.amd.hint.sched_barrier()"]
-    assert fences == ["k_smem.index(slot).store(k_next)"] * (2 * fenced)

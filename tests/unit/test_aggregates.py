@@ -39,3 +39,10 @@ def test_a_method_that_is_called_like_one_of_tritons(tmp_path):
     validated(tmp_path, SOURCE, launches[1])
     text = translate(tmp_path, SOURCE, *launches).text
     assert text.count("class View:") == 1 and "store_gluon(out, " in text
+
+
+def test_annotations_that_are_strings(tmp_path):
+    """They are looked up in the module of the class, which is never imported."""
+    types = {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}
+    source = f"from __future__ import annotations\n{SOURCE}"
+    validated(tmp_path, source, launch("kernel", types, {"B": 128, "FACTOR": 2}))

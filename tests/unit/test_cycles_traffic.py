@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 from cluster_sources import SOURCES
-
 from gluonize.decide.choices.chosen import Choices, choices_of
 from gluonize.judge.cycles.analysis import analyze
 from gluonize.judge.cycles.launch.estimate import estimate
 from gluonize.judge.cycles.launch.spread import Spread, iteration_clk, spread
 from gluonize.judge.cycles.prediction import KernelCycles
-from gluonize.judge.cycles.traffic import Traffic, hot_traffic, tile_bytes
+from gluonize.judge.cycles.traffic import Traffic, hot_traffic, needed_part, tile_bytes
 from gluonize.judge.lower.children.worker import WorkerPool
 from gluonize.read.spec.launch import LaunchSpec
 from gluonize.request import TranslateRequest, as_launched
@@ -98,6 +98,37 @@ def test_the_loop_with_products_counts_and_nothing_outside_of_it():
     assert hot_traffic(module(loop(loop(ROWS + PRODUCT) + BOTH))) == Traffic(TILE, TILE // 2)
     assert hot_traffic(module(loop(ROWS), loop(BOTH))) == Traffic(2 * TILE, TILE)
     assert hot_traffic(module(ROWS)) == Traffic(0, 0)
+
+
+@pytest.mark.parametrize(
+    "shape, warps, size, part",
+    [
+        ((64, 64), (2, 2), 32, 1),
+        ((64, 64), (2, 2), 16, 1),
+        ((16, 64), (1, 4), 16, 1),
+        ((16, 64), (1, 4), 32, 1 / 4),
+        ((16, 64), (4, 1), 16, 1 / 4),
+        ((96, 64), (4, 1), 32, 3 / 4),
+    ],
+)
+def test_what_matrix_instructions_multiply_for_nobody(shape: tuple, warps: tuple, size: int, part: float):
+    """Rows and columns past the product, and those that several warps have."""
+    m, n = shape
+    text = f"""
+#mma = #ttg.amd_mfma<{{version = 4, warpsPerCTA = [{warps[0]}, {warps[1]}], instrShape = [{size}, {size}, 16], isTransposed = true}}>
+#a = #ttg.dot_op<{{opIdx = 0, parent = #mma, kWidth = 8}}>
+#b = #ttg.dot_op<{{opIdx = 1, parent = #mma, kWidth = 8}}>
+module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "hip:gfx950"}} {{
+  tt.func public @k(%n: i32) {{
+    scf.for %i = %n to %n step %n  : i32 {{
+      %d = tt.dot %a, %b, %z : tensor<{m}x32xf16, #a> * tensor<32x{n}xf16, #b> -> tensor<{m}x{n}xf32, #mma>
+    }}
+    tt.return
+  }}
+}}
+"""
+    assert needed_part(parse_module(text)) == part
+    assert needed_part(module(loop(PRODUCT))) == 1  # no matrix instructions
 
 
 def test_loops_of_partitions_are_one():
@@ -226,7 +257,7 @@ def test_a_product_is_a_cluster_where_compute_units_would_be_idle(tmp_path, prog
     source = SOURCES["matmul"]
     (tmp_path / "k.py").write_text(source.file)
     spec = replace(as_launched(source.launch(2), choices_of(num_ctas="2")), grid=programs)
-    request = TranslateRequest(str(tmp_path / "k.py"), "gfx1250", launches=(spec,))
+    request = TranslateRequest(str(tmp_path / "k.py"), "gfx1250", launches=(spec,), grid=math.prod(programs))
     tries = (Choices(), *(choices_of(num_ctas=count) for count in ("2", "4")))
     with WorkerPool(1) as pool:
         tried = try_candidates(request, spec, pool, tries)

@@ -23,7 +23,7 @@ from gluonize.rules.targets import TARGETS
 from gluonize.search import search
 from gluonize.search.candidates import ROWS, candidates
 from gluonize.search.choose import Tried, best, figures_of, rows_for, try_candidates
-from gluonize.search.cost import ITERATIONS, Cost, cost, work_of
+from gluonize.search.cost import ITERATIONS, Cost, cost
 
 LOOP = InstructionMix(
     insns=123, mma=32, valu=14, salu=33, ds=32, ds_read=32, lds_dma=8, barrier=1, wait=3,
@@ -63,10 +63,10 @@ def test_an_unrolled_loop_pays_as_much_for_what_is_outside_of_it():
     one, two = (
         analyze(f"{spills}.L:\n{TILE * n}\ts_cbranch_scc1 .L\n\ts_endpgm\n", "gfx950", 4, 160 * 1024) for n in (1, 2)
     )
-    alone, unrolled = (cost(x, True, work=work_of(one)).cycles for x in (one, two))
-    outside, tiles = (x / (work_of(one) / 1e6) for x in (one.outside / ITERATIONS, one.hot.cycles))
+    alone, unrolled = (cost(x, True, work=one.work).cycles for x in (one, two))
+    outside, tiles = (x / (one.work / 1e6) for x in (one.outside / ITERATIONS, one.hot.cycles))
     assert two.outside == one.outside and alone == outside + tiles
-    assert unrolled == pytest.approx(outside + two.hot.cycles / (work_of(two) / 1e6))
+    assert unrolled == pytest.approx(outside + two.hot.cycles / (two.work / 1e6))
 
 
 def test_two_tiles_a_turn_are_no_dearer():
@@ -232,10 +232,10 @@ def test_programs_stay_where_there_are_more_tiles_than_compute_units_and_nothing
     beside = rows_for(replace(request, fallback="general"), SPECS[0], timed=True)
     assert shown - {x.name for x in beside} == staying
     for tiles, left_out in ((257, set()), (256, staying)):
-        few = rows_for(request, replace(SPECS[0], grid=(tiles,)), timed=True)
+        few = rows_for(replace(request, grid=tiles), SPECS[0], timed=True)
         assert shown - {x.name for x in few} == left_out
     asked = replace(request, choices=choices_of(programs="persistent"))
-    assert rows_for(asked, replace(SPECS[0], grid=(1,)))
+    assert rows_for(replace(asked, grid=1), SPECS[0])
 
 
 @pytest.mark.compile

@@ -134,7 +134,7 @@ def test_what_keeps_its_tile(launches, why: str):
 def figures(clk: float, work: float, outside: float):
     hot = SimpleNamespace(cycles=clk, alone=clk, work=work, workgroups=1, efficiency=0.5, bounds={"matrix": clk})
     traffic = SimpleNamespace(received=0.0, read=0.0, fetched=0.0)
-    cycles = SimpleNamespace(target="gfx942", ctas=1, hot=hot, outside=outside, traffic=traffic, staying=0)
+    cycles = SimpleNamespace(target="gfx942", ctas=1, hot=hot, work=work, outside=outside, traffic=traffic, staying=0)
     return [SimpleNamespace(lowered=SimpleNamespace(cycles=cycles, lds_overflow=lambda: None))]
 
 

@@ -25,7 +25,7 @@ from gluonize.read.spec.launch import LaunchSpec
 from gluonize.request import TranslateRequest, with_options
 from gluonize.rules.targets import target as target_row
 from gluonize.search.candidates import candidates, two_waves
-from gluonize.search.cost import Cost, cost, work_of
+from gluonize.search.cost import Cost, cost
 
 # Whether compiled ping-pong loops have their barriers at stage borders only.
 #
@@ -92,7 +92,7 @@ def rows_for(request: TranslateRequest, spec: LaunchSpec, timed: bool = False) -
     row = target_row(request.target)
     found = candidates(row, int(spec.options.get("num_warps", 4)), request.asked, timed)
     left_out = {"num-ctas", "programs"} if request.fallback is not None else set()
-    few = spec.grid and math.prod(spec.grid) <= compute_units(row, row.timing)
+    few = request.grid and request.grid <= compute_units(row, row.timing)
     if few and "programs" not in dict(request.asked.overrides):
         left_out.add("programs")
     return tuple(x for x in found if not left_out & dict(x.overrides).keys())
@@ -148,7 +148,9 @@ def try_candidates(
             pending.append(future)
         costed: list[Tried] = []
         for entry, job in zip(tried, pending):
-            costed.append(entry if job is None else _costed(entry, job, common_work([*before, *costed], spec.id)))
+            costed.append(
+                entry if job is None else _costed(entry, job, common_work([*before, *costed], spec.id), request.grid)
+            )
         return costed
 
 
@@ -166,14 +168,14 @@ def _digest(spec: LaunchSpec, choices: Choices, text: str) -> str:
     return hashlib.sha256(f"{sorted(with_options(spec, choices).options.items())}{text}".encode()).hexdigest()
 
 
-def common_work(tried: Sequence[Tried], spec_id: str) -> int:
+def common_work(tried: Sequence[Tried], spec_id: str) -> float:
     """The matrix work of an iteration by which all candidates for a launch pay for what is outside of loops: that of the first one."""
-    works = (work_of(t.lowered.cycles) for t in tried if t.spec.id == spec_id and t.lowered is not None)
+    works = (t.lowered.cycles.work for t in tried if t.spec.id == spec_id and t.lowered is not None)
     return next((work for work in works if work), 0)
 
 
-def _costed(entry: Tried, job: Future, work: int) -> Tried:
-    """A candidate with what its compile found. work: see `common_work`."""
+def _costed(entry: Tried, job: Future, work: float, grid: int) -> Tried:
+    """A candidate with what its compile found. work: see `common_work`; grid: of the request."""
     try:
         lowered: Walked = job.result()
     except TranslationError as error:
@@ -182,7 +184,7 @@ def _costed(entry: Tried, job: Future, work: int) -> Tried:
     if alternating and (extra := barriers_inside_stages(lowered.stages["amdgcn"])):
         return replace(entry, diagnostics=(_unsound(entry, extra),))
     overflow = lowered.lds_overflow()
-    figures = cost(lowered.cycles, overflow is None, entry.spec.grid, work=work)
+    figures = cost(lowered.cycles, overflow is None, (grid,) if grid else (), work=work)
     diagnostics = (overflow,) if overflow else ()
     return replace(entry, lowered=replace(lowered, stages={}), cost=figures, diagnostics=diagnostics)
 

@@ -31,11 +31,6 @@ class Cost:
         return (not self.fits, round(self.cycles, 3))
 
 
-def work_of(found: KernelCycles) -> int:
-    """Operations of matrices in one iteration of a program's hottest loop."""
-    return found.hot.work * found.ctas if found.hot else 0
-
-
 def cost(
     found: KernelCycles, fits: bool, grid: Sequence[int] = (), iterations: float = ITERATIONS, work: float = 0
 ) -> Cost:
@@ -49,7 +44,7 @@ def cost(
     launch = spread(grid, found.ctas, loop.workgroups if loop else 1, row, timing)
     if loop is None:
         return Cost(found.outside * launch.resident * launch.price, None, fits)
-    own = work_of(found)
+    own = found.work
     if work and own:
         iterations *= work / own
     clk = iteration_clk(loop, found.traffic, found.ctas, launch, timing) + found.outside / iterations

@@ -169,7 +169,7 @@ class _Walk:
             self.costs[tile] = found[0] if found else None
             if found:
                 self.needs[tile] = sum(
-                    sum(t.lowered.cycles.hot.bounds.values()) / t.lowered.cycles.hot.work for t in figures
+                    sum(t.lowered.cycles.hot.bounds.values()) / t.lowered.cycles.work for t in figures
                 )
         return all(self.costs[tile] is not None for tile in tiles)
 
@@ -186,14 +186,14 @@ class _Walk:
 
     def cost_of(self, tile: Tile, figures: list[Tried | None]) -> tuple[float, float] | None:
         """Cost for the same work, and efficiency of the first launch; None where a launch has no matrix work or does not fit."""
-        loops = [t.lowered.cycles.hot if t is not None and t.lowered is not None else None for t in figures]
-        if any(loop is None or not loop.work for loop in loops):
+        works = [t.lowered.cycles.work if t is not None and t.lowered is not None else 0 for t in figures]
+        if not all(works):
             return None
-        self.work = self.work or [loop.work for loop in loops]
+        self.work = self.work or works
         made: list[Cost] = []
-        for t, loop, own, formula in zip(figures, loops, self.work, self.formulas):
+        for t, work, own, formula in zip(figures, works, self.work, self.formulas):
             larger = math.prod(b / a for (n, a), (_, b) in zip(self.own, tile) if n in formula.blocks)
-            iterations = ITERATIONS * larger * own / loop.work
+            iterations = ITERATIONS * larger * own / work
             made.append(cost(t.lowered.cycles, t.lowered.lds_overflow() is None, (), iterations))
         if not all(x.fits for x in made):
             return None

@@ -51,6 +51,8 @@ from gluonize.triton_api.backend import make_backend
 from gluonize.triton_api.differences import with_numerics
 from gluonize.triton_api.front_end import ASTSource
 
+_LOOPS, _PRODUCTS = ("scf.for", "scf.while"), ("tt.dot", "tt.dot_scaled")
+
 
 @dataclass(frozen=True)
 class TracedLaunch:
@@ -67,6 +69,7 @@ class TracedLaunch:
     descriptor_layouts: dict[tuple[int | str, ...], SharedLayout] = field(default_factory=dict)
     rows: dict[tuple[int, ...], Rows] = field(default_factory=dict)  # gathers and scatters of the tensor data mover
     loops: bool = True  # whether Triton's final module has one
+    multiplies: bool = False  # whether matrices are multiplied in one
     # LDS of Triton's kernel, where the data mover could fetch what it keeps in registers, loops are mixed or tiles padded.
     lds_bytes: int = 0
     loop_lds: dict[tuple[int, ...], int] = field(default_factory=dict)  # beside rings, where the data mover could
@@ -104,7 +107,14 @@ def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None, padded: 
         anchors = with_late_layouts(with_row_numbers(anchors, rows), final, staging)
         anchors = with_late_reductions(anchors, final)
         buffer_atomics = frozenset(path_of(op) for op in final.walk() if op.name == "amdg.buffer_atomic_rmw") - {()}
-        loops = final.has("scf.for", "scf.while")
+        loops = final.has(*_LOOPS)
+        multiplies = any(
+            inner.name in _PRODUCTS
+            for op in final.walk()
+            if op.name in _LOOPS
+            for r in op.regions
+            for inner in r.walk()
+        )
         early: frozenset[Path] = frozenset()
         if not loops:
             run_last_passes(trace.module)
@@ -129,6 +139,7 @@ def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None, padded: 
         descriptor_layouts,
         rows,
         loops,
+        multiplies,
         allocated,
         read_loop_lds(final) if held else {},
     )

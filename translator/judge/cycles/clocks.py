@@ -69,7 +69,7 @@ def clocks_of(ours: KernelCycles | None, theirs: KernelCycles | None) -> Clocks 
     mine, other = (side.hot if side is not None else None for side in (ours, theirs))
     if mine is None or other is None or not mine.work or not other.work:
         return None
-    cost, limit = (loop.per_workgroup / (loop.work * side.ctas) for loop, side in ((mine, ours), (other, theirs)))
+    cost, limit = (loop.per_workgroup / side.work for loop, side in ((mine, ours), (other, theirs)))
     return Clocks(cost / limit, mine, other)
 
 

@@ -15,7 +15,7 @@ from gluonize.judge.cycles.launch.shared_tiles import fetched_bytes, hot_steps
 from gluonize.judge.cycles.launch.spread import spread
 from gluonize.judge.cycles.launch.trips import count_trips
 from gluonize.judge.cycles.prediction import Estimate, KernelCycles, Walked
-from gluonize.judge.cycles.traffic import Traffic, hot_traffic, tile_bytes
+from gluonize.judge.cycles.traffic import Traffic, hot_traffic, needed_part, tile_bytes
 from gluonize.judge.lower.jobs import lower_file, lower_loaded
 from gluonize.read.kernels.load import load_side
 from gluonize.read.launches.sites.persistent import Shared, persistent_launch, with_tiles, within_tile
@@ -90,14 +90,14 @@ def launch_estimates(
 
 def _of_launch(cycles: KernelCycles, trips: Mapping[str, int | None], module: Module, spec: LaunchSpec) -> KernelCycles:
     """The cycles of a kernel with what a launch says of its loops and of what programs share."""
-    cycles = replace(cycles, ctas=module.clusters, trips=_decided(trips))
+    cycles = replace(cycles, ctas=module.clusters, trips=_decided(trips), needed=needed_part(module))
     return replace(cycles, traffic=_traffic(module, cycles, spec))
 
 
 def _of_shares(cycles: KernelCycles, module: Module, spec: LaunchSpec, shared: Shared) -> KernelCycles:
     """The cycles of a kernel whose programs share the steps of tiles, with its estimate: fewer programs than the grid of the source has begin
     at tiles apart."""
-    cycles, row = replace(cycles, ctas=module.clusters), target_row(cycles.target)
+    cycles, row = replace(cycles, ctas=module.clusters, needed=needed_part(module)), target_row(cycles.target)
     steps = hot_steps(module, spec)
     if steps is None:
         why = "the launch does not decide how many steps a tile has" if spec.grid else "the launch has no grid"

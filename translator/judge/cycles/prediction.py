@@ -187,7 +187,7 @@ class KernelCycles:
 
     error: what is known of the model's error on this target. notes: what was not modelled. estimate: of the whole launch, or why there
     is none; None where there is no launch. ctas: workgroups of a program. traffic: of one iteration of the hot loop. trips: how often
-    the launch has a loop go round, by label, where it decides that. staying: programs for each compute unit, where programs go from tile to
+    the launch has a loop go round, by label, where it decides that. needed: part of the hot loop's matrix work that its products need. staying: programs for each compute unit, where programs go from tile to
     tile; 0 where there is one for each.
     """
 
@@ -202,6 +202,7 @@ class KernelCycles:
     traffic: Traffic = Traffic(0, 0)
     trips: dict[str, int] = field(default_factory=dict)
     staying: int = 0
+    needed: float = 1.0
 
     def named(self, names: Mapping[str, str]) -> KernelCycles:
         """The same with files under other names: a compile that is taken from a cache has those of the first that was made."""
@@ -216,6 +217,12 @@ class KernelCycles:
     def hot(self) -> LoopCycles | None:
         """The loop that most is spent in."""
         return hottest(self.loops, self.trips)
+
+    @property
+    def work(self) -> float:
+        """Operations of matrices in one iteration of a program's hottest loop, what nobody needs left out: by that, instructions which are
+        too large for a product would look fast."""
+        return self.hot.work * self.ctas * self.needed if self.hot else 0
 
     def as_json(self) -> dict:
         hot = self.hot

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from gluonize.trace.model.cta_parts import ctas_of
 from gluonize.trace.model.elements import bits_of
-from gluonize.trace.model.layouts import part_of
+from gluonize.trace.model.layouts import Layout, Mfma, Wmma, part_of, warps_of
 from gluonize.trace.model.module import Module
 from gluonize.trace.model.op import Op
 from gluonize.trace.model.types import Type
@@ -58,6 +58,25 @@ def hot_range(module: Module) -> Op | None:
     loops = [op for f in module.functions.values() for op in _innermost(f.region.walk()) if op.name == "scf.for"]
     found = max(loops, key=lambda op: _products(list(_inside(op))), default=None)
     return found if found is not None and _products(list(_inside(found))) else None
+
+
+def needed_part(module: Module) -> float:
+    """Of what the matrix instructions of that loop multiply, the part that its products need, 0 to 1: where an instruction is larger than
+    a product, or warps have no rows of their own, things are multiplied twice, or with zeros."""
+    needed = done = 0
+    for op in _hot_loop(module):
+        if op.name in _PRODUCTS and (least := _least(module.layout(op.type))):
+            shape = _part(module, op.type)[-2:]
+            needed += math.prod(shape)
+            done += math.prod(size * -(-own // size) for own, size in zip(shape, least))
+    return needed / done if done else 1.0
+
+
+def _least(layout: Layout) -> tuple[int, ...]:
+    """Rows and columns that all warps multiply at least; () for what no matrix instruction multiplies."""
+    if not isinstance(layout, Mfma | Wmma):
+        return ()
+    return tuple(warps * size for warps, size in zip(warps_of(layout)[-2:], layout.instr_shape))
 
 
 def tile_bytes(module: Module, within: int = 0) -> dict[str, float]:

@@ -2,10 +2,6 @@
 
 With one workgroup, nothing else runs while its waves wait: what is left of LDS goes to tiles that are under way, and where each SIMD has
 two waves of it, one moves data while the other multiplies. In step, both would fill the queue of memory, and then wait for it.
-
-In a loop of several products, with one wave on each SIMD, a second wave fits where registers are left for it. The compiler knows when it is close to
-that: it then makes what tiles become in LDS as soon as they are loaded, which waits for memory. A fence at the end of the loop leaves both: the
-tiles are loaded all the time, and no more registers are live.
 """
 
 from __future__ import annotations
@@ -16,28 +12,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gluonize.decide.choices.chosen import Choices
-from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.products import products
 from gluonize.facts.products.scaled import is_scaled_product, scaled_product
-from gluonize.facts.reading import reached_functions
 from gluonize.loops.passes.slices import accumulator_of, multiplies
 from gluonize.loops.plan.plan import PipelinedLoad, PipelinePlan
 from gluonize.loops.plan.schedule import Copied, Refilled, Stored
 from gluonize.loops.plan.tiles.strided import StridedTile
 from gluonize.loops.planner.planner import plan_loop
+from gluonize.rules.choices import CHOICES
 from gluonize.trace.model.elements import bits_of
-from gluonize.trace.model.layouts import Layout, Mfma, SharedLayout, Wmma
+from gluonize.trace.model.layouts import SharedLayout, warps_of
 from gluonize.trace.model.shared_layouts import slots_bytes
-from gluonize.triton_api.gluon_language import gl
 from gluonize.write.state.unit import Decided
 
 MOST_SLOTS = 4  # further ahead, a tile is in LDS long before it is read
 MOST_PARTS = 4
 # Of the registers of a lane: for addresses, masks, and what the compiler moves.
 BESIDE = 8
-# What is left beside the values of a loop that are counted, before the compiler makes room: one part of so many.
-CROWDED = 4
 
 
 @dataclass(frozen=True)
@@ -66,17 +58,14 @@ class _Loop:
 
 def ruled(facts: FunctionFacts, decided: Decided) -> Iterator[Ruled]:
     """What the kernel's loop is by default, the best first; nothing where that is as Triton's passes have it."""
-    asked, target = dict(decided.choices.overrides), facts.kernel.target
+    options, target = {choice.name for choice in CHOICES if choice.option is not None}, facts.kernel.target
+    asked = {name: value for name, value in decided.choices.overrides if name not in options}
     if (
         asked.items() - {("warp-groups", "together"), ("depth", "launch")}
         or decided.strategy
         or facts.kernel.loose
         or facts.kernel.num_ctas > 1
     ):
-        return
-    if not asked and _crowded(facts):
-        chosen = decided.choices.replacing(tile_stores="fenced")
-        yield Ruled(chosen, "registers leave hardly room for a second wave: tiles are stored behind a fence")
         return
     loop = _loop(facts, decided)
     if loop is None:
@@ -118,8 +107,8 @@ def _loop(facts: FunctionFacts, decided: Decided) -> _Loop | None:
         return None
     scaled = is_scaled_product(facts, dots[0])
     made = scaled_product(facts, dots[0]) if scaled else products.DotPlan(facts, dots[0])
-    warps = _warps(made.result) if made is not None else None
-    if warps is None:
+    warps = warps_of(made.result) if made is not None else ()
+    if len(warps) != 2:
         return None
     shape, lanes = facts.tensor(made.node).shape, facts.kernel.target.warp_size
     rows = (max(1, shape[0] // warps[0]), max(1, shape[1] // warps[1]))
@@ -152,54 +141,6 @@ def _loop(facts: FunctionFacts, decided: Decided) -> _Loop | None:
     return _Loop(plan, sums, operands, rows, slot, loaded, scaled) if alone else None
 
 
-def _crowded(facts: FunctionFacts) -> bool:
-    """Whether a loop of several products, whose tiles go through registers, leaves one wave of a SIMD hardly room for a second one."""
-    kernel, target = facts.kernel, facts.kernel.target
-    if not target.separate_matrix_pipe or kernel.num_warps > target.simds or not hasattr(gl.amd, "hint"):
-        return False
-    tiles = [staged for staged in kernel.staging.values() if staged.copy == "registers"]
-    if not tiles or len(tiles) < len(kernel.staging):
-        return False
-    room = target.vgpr_file // 2
-    # Registers are those of all that stands in the kernel.
-    live = [_live(own, loop) for own in reached_functions(facts) for loop in own.for_loops if own.taken(loop)]
-    return any(most > room - room // CROWDED for most in live)
-
-
-def _live(facts: FunctionFacts, loop: ast.For) -> int:
-    """Registers of a lane that a loop of several products has in use at once: the sums, the greatest operand that is a tile, operands from
-    before the loop, and tiles on their way to LDS; 0 for any other loop."""
-    kernel, lanes = facts.kernel, facts.kernel.target.warp_size
-    dots = [n for s in loop.body for n in ast.walk(s) if callees.is_dot(facts, n) and facts.tensor(n).rank == 2]
-    if len(dots) < 2:
-        return 0
-    sums, kept, read, tiles = 0, 0, 0, 0
-    for made in (products.DotPlan(facts, dot) for dot in dots):
-        warps = _warps(made.result)
-        if warps is None:
-            return 0
-        shape = facts.tensor(made.node).shape
-        rows = [max(1, size // count) for size, count in zip(shape, warps)]
-        sums += math.prod(rows) // lanes
-        for side, node in enumerate((made.a, made.b)):
-            fact, definition = facts.tensor(node), facts.webs.definition_of(node)
-            bits = math.prod(fact.shape) * bits_of(fact.dtype)
-            own = bits * rows[side] // shape[side] // 32 // lanes
-            if definition is not None and loop not in definition.in_loop:
-                kept += own
-            elif definition is not None and _loads(facts, definition.value):
-                read, tiles = max(read, own), tiles + bits // 32 // (kernel.num_warps * lanes)
-    return sums + kept + read + tiles
-
-
-def _loads(facts: FunctionFacts, value: ast.AST | None) -> bool:
-    """Whether something is loaded in a value."""
-    called = (
-        [callees.callee_of(facts, n) for n in ast.walk(value) if isinstance(n, ast.Call)] if value is not None else []
-    )
-    return any(callee is not None and callee.row is not None and callee.row.kind == "load" for callee in called)
-
-
 def _groups(facts: FunctionFacts, scale: ast.expr | None) -> int:
     """How many scales a row of an operand has."""
     return facts.tensor(scale).shape[1] if scale is not None else 0
@@ -208,15 +149,6 @@ def _groups(facts: FunctionFacts, scale: ast.expr | None) -> int:
 def _shared(load: PipelinedLoad) -> SharedLayout:
     """Where a tile lies in LDS."""
     return load.tile.shared if isinstance(load.tile, StridedTile) else load.staged.shared
-
-
-def _warps(layout: Layout) -> tuple[int, int] | None:
-    """How many warps share M and N of a product."""
-    if isinstance(layout, Mfma) and layout.rank == 2:
-        return layout.warps_per_cta[0], layout.warps_per_cta[1]
-    if isinstance(layout, Wmma) and layout.rank == 2:
-        return tuple(2 ** sum(bool(basis[d]) for basis in layout.warp_bases) for d in (0, 1))  # type: ignore[return-value]
-    return None
 
 
 def _alone(facts: FunctionFacts, registers: int, lds: int) -> bool:

@@ -312,6 +312,16 @@ Budget = Annotated[
         rich_help_panel=_WRITING,
     ),
 ]
+Grid = Annotated[
+    int,
+    typer.Option(
+        "--grid",
+        min=0,
+        metavar="PROGRAMS",
+        help="Programs that --optimize has in mind; 0: as many as fill the GPU.",
+        rich_help_panel=_WRITING,
+    ),
+]
 Retile = Annotated[
     Optional[str],
     typer.Option(

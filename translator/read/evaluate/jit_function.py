@@ -12,7 +12,10 @@ import builtins
 import collections
 import copy
 import enum
+import sys
 import typing
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from types import FunctionType, ModuleType
 from typing import Any
@@ -60,6 +63,19 @@ def only_dtypes(value: HostName, chains: list[ast.Attribute]) -> bool:
 JIT_OPTIONS = ("version", "do_not_specialize", "do_not_specialize_on_alignment", "debug", "noinline")
 GIVE_IT = 'give it in the launch\'s "globals" or use --import'
 _PLAIN = (bool, int, float, str, bytes, tuple, core.constexpr, core.dtype)
+
+
+@contextmanager
+def _known_as(name: str, module: ModuleType) -> Iterator[None]:
+    """While active, a module can be found by its name, where no other one can: annotations that are strings are resolved in it."""
+    known = sys.modules.setdefault(name, module)
+    try:
+        yield
+    finally:
+        if known is module:
+            del sys.modules[name]
+
+
 _AGGREGATES = tuple(f for f in (getattr(core, "_aggregate", None), getattr(core, "aggregate", None)) if f is not None)
 
 
@@ -262,7 +278,8 @@ class JitBuilder:
 
         flags = __future__.annotations.compiler_flag if self._future_annotations(scope) else 0
         code = compile(module, scope.path, "exec", flags, dont_inherit=True)
-        self.evaluator.guarded(exec, code, namespace, place=scope.place(node))
+        with _known_as(namespace["__name__"], scope.namespace):
+            self.evaluator.guarded(exec, code, namespace, place=scope.place(node))
         # What methods mention may mention this class: it has its name first.
         self._pending.append((node, scope, f"{scope.module}:{node.name}", False))
         return namespace[node.name]

@@ -187,6 +187,15 @@ def part_of(shape: Ints, ctas: Bases) -> Ints:
     return tuple(max(1, size // split) for size, split in zip(shape, splits))
 
 
+def warps_of(layout: Layout) -> Ints:
+    """How many warps share each dimension of what a matrix instruction adds up; () for another layout."""
+    if isinstance(layout, Mfma):
+        return layout.warps_per_cta
+    if isinstance(layout, Wmma):
+        return tuple(1 << sum(bool(basis[d]) for basis in layout.warp_bases) for d in range(layout.rank))
+    return ()
+
+
 def lists(value: object) -> str:
     """Nested tuples as Python list syntax; what is spelled otherwise as that."""
     if isinstance(value, tuple) and type(value).__repr__ is tuple.__repr__:

@@ -6,7 +6,6 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
-
 from gluonize.product.cli.apps.cache import CacheUrl, NoCache, use_cache
 from gluonize.product.cli.options import (
     AllConfigs,
@@ -21,6 +20,7 @@ from gluonize.product.cli.options import (
     Force,
     Format,
     General,
+    Grid,
     Import,
     Jobs,
     Json,
@@ -80,6 +80,7 @@ def translate(
     num_ctas: NumCtas = None,
     optimize: Optimize = "parity",
     budget: Budget = 40,
+    grid: Grid = 0,
     retile: Retile = None,
     rules: Rules = None,
     validate: Validate = True,

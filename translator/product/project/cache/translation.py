@@ -17,13 +17,14 @@ from gluonize.product.project.output.provenance import DERIVED, Provenance, stam
 from gluonize.read.files.modules import find_module, full_search_path, module_of_path
 from gluonize.read.files.source_names import is_path
 from gluonize.request import BUDGET, TranslateRequest, TranslateResult
+from gluonize.search.confirm import with_confirmed
 from gluonize.versions import triton_version
 
 if TYPE_CHECKING:
     from gluonize.judge.lower.children.worker import WorkerPool
 
 RECORDED = "gluonize.product.project.cache.recorded:translate_recorded"
-FOUND = "--found"  # in a provenance line only: what a search found for a kernel
+FOUND = "--found"  # in a provenance line only: what a search found for a kernel, or a compile confirmed
 GENERATED = "generated"  # cache key of the text that a provenance line's `output` names
 log = logging.getLogger("gluonize")
 
@@ -48,9 +49,14 @@ def translate_cached(
         from gluonize.search.choose import make_choices
 
         request = make_choices(request, pool)
-    answer: tuple[TranslateResult, Reads] = pool.call(
-        RECORDED, request, function, what=what, timeout=pool.timeout * _kernels(request)
-    )
+    seen: list[Reads] = []
+
+    def translated(asked: TranslateRequest) -> TranslateResult:
+        result, reads = pool.call(RECORDED, asked, function, what=what, timeout=pool.timeout * _kernels(asked))
+        seen.append(reads)
+        return result
+
+    answer = with_confirmed(request, pool, translated), seen[0]
     if request.optimize == "search":
         answer = replace(answer[0], chosen=request.chosen), answer[1]
     log.info("%s for %s: translated in %.2f s", request.source, request.target, answer[0].seconds)
@@ -153,7 +159,8 @@ def request_options(request: TranslateRequest, output: str) -> tuple[str, ...]:
         words += ["--choose", word]
     words += ["--optimize", request.optimize] if request.optimize != "parity" else []
     words += ["--budget", str(request.budget)] if request.budget != BUDGET else []
-    if request.optimize == "search":
+    words += ["--grid", str(request.grid)] if request.grid else []
+    if request.optimize in ("search", "parity"):
         for kernel, found in request.chosen:
             words += [FOUND, f"{kernel}:{','.join(found.words())}"]
     words += ["--from", request.written_for] if request.written_for else []
@@ -200,8 +207,8 @@ def with_options(
             fields["assignments"].append((name.strip(), given.strip()))
         elif word == "--rules":
             fields["rules"].append(located(value, output, search))
-        elif word == "--budget":
-            fields["budget"] = int(value)
+        elif word in ("--budget", "--grid"):
+            fields[word.removeprefix("--")] = int(value)
         elif word == FOUND:
             kernel, _, found = value.partition(":")
             fields["chosen"].append((kernel, parse_choices(found.split(",") if found else ())))

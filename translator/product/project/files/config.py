@@ -27,7 +27,7 @@ FILES = ("gluonize.toml", "pyproject.toml")
 DEFAULT_OUTPUT = "{folder}/{name}_{target}.py"
 FIELDS = ("sources", "exclude", "targets", "launches", "kernels", "output", "options", "edits")
 # Option -> type; the names are those of `gluonize translate` without the dashes.
-OPTIONS = {"fallback": str, "num-buffers": int, "strategy": str, "choose": dict, "optimize": str, "budget": int, "set": dict, "rules": list,
+OPTIONS = {"fallback": str, "num-buffers": int, "strategy": str, "choose": dict, "optimize": str, "budget": int, "grid": int, "set": dict, "rules": list,
            "import": bool, "keep-going": bool, "strict": bool, "all-configs": bool, "general": bool}  # fmt: skip
 EDITS = ("refuse", "allow")
 _FOLDERS = (

@@ -52,6 +52,7 @@ class TranslateOptions:
     choose: tuple[str, ...] = ()
     optimize: str = "parity"
     budget: int = BUDGET
+    grid: int = 0
     rules: tuple[str, ...] = ()
     validate: bool = True
     parity: bool = True
@@ -273,6 +274,7 @@ def _request(
         choices=choices_asked(options),
         optimize=options.optimize,
         budget=options.budget,
+        grid=options.grid,
         keep_going=options.keep_going,
         rules=options.rules,
         strict=options.strict,

@@ -15,10 +15,10 @@ from dataclasses import replace
 
 from gluonize.decide.choices.chosen import Choices
 from gluonize.diagnostics import Diagnostic, InternalError, TranslationError
+from gluonize.judge.cycles.clocks import clocks_beside
 from gluonize.judge.lower.cache_entry import CODE as UNUSABLE_CACHE
 from gluonize.judge.lower.children.worker import WorkerPool
 from gluonize.judge.lower.compile import Lowered
-from gluonize.judge.cycles.clocks import clocks_beside
 from gluonize.judge.lower.parity import Parity
 from gluonize.product.project.cache.recorded import Reads
 from gluonize.product.project.cache.results import ContentCache, content_key
@@ -89,10 +89,11 @@ def process_file(planned: PlannedFile, options: TranslateOptions, pool: WorkerPo
         found, _ = HostLaunchJobs(request, result, options.compile, pool).found("", (), _untranslated(launches))
         return replace(report, launches=launches, host_launches=found)
     found = replace(request, chosen=result.chosen) if result.chosen else request
+    report = replace(report, planned=replace(planned, request=found))
     if request.optimize != "parity":
         nothing = (
             f"{kernel}: nothing that was tried is better than the rules"
-            for kernel, own in result.chosen
+            for kernel, own in found.chosen
             if own == Choices()
         )
         report = replace(report, notes=(*report.notes, *nothing))
