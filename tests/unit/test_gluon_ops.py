@@ -110,6 +110,7 @@ ELSEWHERE = {
     "translator/gluon/layout_names.py": "what layouts of products are called in outputs",
     "translator/write/products/scaled_dots.py": "what layouts of products are called in outputs",
     "translator/search/candidates.py": "kinds of matrix instructions, of rules/architecture.py",
+    "translator/search/confirm.py": "kinds of matrix instructions, of rules/architecture.py",
     "translator/output/kept/layout_counterparts.py": "kinds of matrix instructions, of rules/architecture.py",
     "translator/loops/planner/specialize.py": "the keyword of tl.range",
     "translator/write/function/rewriter.py": "the keyword of tl.range",

@@ -158,7 +158,7 @@ def test_a_launch_is_checked_for_the_parts_of_the_descriptor():
     x = (object(), (2, 7, 9, 128), (8064, 1152, 128, 1), ones, ones, ones)
     check(x, plain, plain)
     for wrong in (x[:3], object(), (*x[:4], (1, 1, 1), ones), (x[0], pair, pair, ones, ones, ones)):
-        with pytest.raises(ValueError, match=r"convolution: (tuples\(.*x\)|image\(x\)) is false"):
+        with pytest.raises(ValueError, match=r"convolution: x is not \(base, shape, strides"):
             check(wrong, plain, plain)
-    with pytest.raises(ValueError, match=r"convolution: tuples\(.*w.*\) is false"):
+    with pytest.raises(ValueError, match=r"convolution: w is not \(base, shape, strides"):
         check(x, object(), plain)

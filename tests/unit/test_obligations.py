@@ -124,6 +124,7 @@ NEGATIVE_USES = {
     "may_start_before",
     "_may_miss",
     "_serves_any_storage",  # each use asks again
+    *("not_negative", "why_not"),  # of a plan: what is written by it asks again (`rests_on`, `access`)
 }  # what they cannot prove is written in the safe form
 
 

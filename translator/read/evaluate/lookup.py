@@ -62,11 +62,15 @@ def find_kernel(builder: JitBuilder, module: Scope, qualname: str) -> tuple[Any,
 
 def _assigned(builder: JitBuilder, scope: Scope, name: str) -> tuple[Any, ast.FunctionDef, Scope] | None:
     """The jit function that an assignment gives a name: `kernel = triton.jit(f)`, `kernel = f`."""
-    if not any(b.kind == "assign" for b in scope.bindings.by_name.get(name, [])):
+    given = [b for b in scope.bindings.by_name.get(name, []) if b.kind == "assign"]
+    if not given:
         return None
     for call in jit_calls(scope):
         if name in call.names:
             return builder.built[(id(call.function), id(scope))], call.function, scope
+    other = given[0].value if len(given) == 1 and not given[0].path else None
+    if isinstance(other, ast.Name) and any(b.kind == "def" for b in scope.bindings.by_name.get(other.id, [])):
+        return find_kernel(builder, scope, other.id)  # whatever is set on it, such as its `run`
     try:
         value = scope.own(name)
     except NoValue:
