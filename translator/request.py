@@ -30,9 +30,9 @@ class TranslateRequest:
     search_path: where modules are looked for before `sys.path`. assignments: `NAME=VALUE` pairs that fill in a derived
     launch. import_hosts: really import modules whose constants cannot be evaluated statically. fallback: `general` adds
     an assumption-free kernel and a launcher that picks. num_buffers, strategy: for pipelined loops, None to choose.
-    optimize: `parity`, the rules with what a compile confirms, or `aggressive` or `search`, which make choices per kernel before anything is translated; budget: trials of a
-    search for one kernel, which is not made again where `chosen` is given; grid: programs that run
-    in what it has in mind, 0 for as many as fill the GPU for long: the grid of a launch is often that of a test. chosen: those made,
+    optimize: `parity`, the rules with what a compile confirms, `rules`, these alone, or `aggressive` or `search`, which make choices
+    per kernel before anything is translated; budget: trials of a search for one kernel, which is not made again where `chosen` is given;
+    grid: programs that run in what it has in mind, 0 for as many as fill the GPU for long: the grid of a launch is often that of a test. chosen: those made,
     by kernel. choices: those asked for, for all kernels. keep_going: leave out a kernel that is refused instead of giving
     up the file. rules: files, or folders of them, with more rows. standalone: write the kernels and what they need, without
     the host code.

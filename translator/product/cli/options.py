@@ -279,8 +279,8 @@ Optimize = Annotated[
     typer.Option(
         "--optimize",
         metavar="LEVEL",
-        help="parity, aggressive or search.",
-        autocompletion=complete_word("parity", "aggressive", "search"),
+        help="parity (rules, and what a compile confirms), rules (alone), aggressive or search.",
+        autocompletion=complete_word("parity", "rules", "aggressive", "search"),
         rich_help_panel=_WRITING,
     ),
 ]

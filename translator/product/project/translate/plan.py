@@ -272,7 +272,7 @@ def _request(
         num_buffers=options.num_buffers,
         strategy=options.strategy,
         choices=choices_asked(options),
-        optimize=options.optimize,
+        optimize="rules" if options.optimize == "parity" and not options.compile else options.optimize,
         budget=options.budget,
         grid=options.grid,
         keep_going=options.keep_going,
@@ -338,8 +338,8 @@ def choices_asked(options: TranslateOptions) -> Choices:
 
 def _check_choices(options: TranslateOptions, targets: tuple[Target, ...]) -> None:
     choices_asked(options)
-    if options.optimize not in ("parity", "aggressive", "search"):
-        raise _usage(f"--optimize {options.optimize}: no such level", "parity, aggressive or search")
+    if options.optimize not in ("parity", "rules", "aggressive", "search"):
+        raise _usage(f"--optimize {options.optimize}: no such level", "parity, rules, aggressive or search")
     if options.strategy is not None:
         if options.strategy not in STRATEGIES:
             raise _usage(f"--strategy {options.strategy}: no such strategy", " or ".join(STRATEGIES))
@@ -360,7 +360,7 @@ def _check_kept(options: TranslateOptions) -> None:
     if not options.keep_structure:
         return
     lifted = options.general or options.fallback or options.emit or options.strategy or options.num_buffers
-    if lifted or options.optimize != "parity" or options.choose:
+    if lifted or options.optimize not in ("parity", "rules") or options.choose:
         message = "--keep-structure: nothing is lifted, and what is pipelined and how is the author's"
         raise _usage(message, "leave the other options out, or --keep-structure")
 
