@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
+import fixture_set
 import numpy as np
 import pytest
 from gluonize.facts.integers.host_bounds import Bound, Condition, argument, most_of_two, plus, programs, times
@@ -269,6 +270,15 @@ def test_each_kernel_has_a_check_of_its_own(standalone, tmp_path):
     asked = launch_check(ast.parse(text), "k", LaunchSpec("k", "k", constexprs={"B": 64}), {})
     refused = asked(SimpleNamespace(arguments={"x_ptr": None, "y_ptr": None, "start": -1}, left_out=(), grid=()))
     assert refused == "k: start=-1 is negative"
+
+
+def test_who_asks_without_launching_is_told_of_the_grid_too():
+    """Without that answer, inputs are made that the translation refuses, and what is wrong with them is taken for its fault."""
+    text = (fixture_set.ROOT / "descriptor_matmul" / "golden" / "gfx1250.py").read_text()
+    asked = launch_check(ast.parse(text), "descriptor_matmul_kernel", LaunchSpec("k", "descriptor_matmul_kernel"), {})
+    for grid, why in (((2, 2), ""), ((2, 2**25), "descriptor_matmul_kernel: grid[1] <= 16777216 is false")):
+        refused = asked(SimpleNamespace(arguments={"K": 64}, left_out=(), grid=grid))
+        assert refused.startswith(why) and bool(refused) == bool(why)
 
 
 def _imported(path):

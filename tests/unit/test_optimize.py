@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 from cluster_sources import SOURCES
-from rich.console import Console
-
 from gluonize.decide.choices.chosen import Choices, choices_of
 from gluonize.judge.cycles.analysis import analyze
 from gluonize.judge.lower.children.worker import WorkerPool
@@ -24,6 +22,7 @@ from gluonize.search import search
 from gluonize.search.candidates import ROWS, candidates
 from gluonize.search.choose import Tried, best, figures_of, rows_for, try_candidates
 from gluonize.search.cost import ITERATIONS, Cost, cost
+from rich.console import Console
 
 LOOP = InstructionMix(
     insns=123, mma=32, valu=14, salu=33, ds=32, ds_read=32, lds_dma=8, barrier=1, wait=3,
@@ -408,9 +407,11 @@ def test_tune_writes_candidates_and_their_figures(tmp_path, monkeypatch):
     (result,) = json.loads((tmp_path / "t.json").read_text())["results"]
     by_name = {c["candidate"]: c for c in result["candidates"]}
     assert by_name["parity"]["metrics"]["loop"]["mma"] > 0 and by_name["parity"]["same_as"] is None
-    assert {c["validation"] for c in result["candidates"]} == {"validated"}
+    assert {c["validation"] for c in result["candidates"] if c["metrics"]} == {"validated"}
+    skipped = [c for c in result["candidates"] if not c["metrics"]]
+    assert all(c["diagnostics"] and c["validation"] == "skipped" for c in skipped), "what is refused says why"
     assert result["chosen"] in by_name
-    files = {c["file"] for c in result["candidates"]}
+    files = {c["file"] for c in result["candidates"] if c["metrics"]}
     assert files == {f"out/{p.name}" for p in (tmp_path / "out").iterdir()} and len(files) > 1
     assert (
         run(["-q", "translate", *given, "-o", "best.py", "--optimize", "aggressive", "--no-validate", "--no-parity"])

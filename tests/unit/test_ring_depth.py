@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from slow_rows import slow_but
-
 from fixture_set import ROOT
-from translation_of import compiled
 from gluonize.decide.layouts.formulas import Product
 from gluonize.decide.layouts.size_range import RatioBound, RoomBound
 from gluonize.diagnostics import TranslationError
@@ -20,6 +17,8 @@ from gluonize.read.spec.launch import LaunchSpec, read_launches
 from gluonize.request import TranslateRequest
 from gluonize.translation import tools_of, translate_kernel
 from gluonize.write.state.emitted import FewestBuffers
+from slow_rows import slow_but
+from translation_of import compiled
 
 FOLDER = ROOT / "matmul"
 KERNEL = str(FOLDER / "kernel.py")
@@ -127,8 +126,8 @@ def test_launches_of_several_depths_are_one_kernel(tmp_path, monkeypatch):
     assert made.text.count("def matmul_kernel(") == 1 and "_layouts(" not in made.text
     # Eight slots of 64 columns ahead, and the 63 of a last tile: 575.
     assert (
-        "#   assumes 0 <= K <= 2**31 - 576\n" in made.text and made.text.count("<= K <=") == 2
-    )  # the check says it, too
+        "#   assumes 0 <= K <= 2**31 - 576\n" in made.text and made.text.count("<= K <=") == 3
+    )  # the check says it, and what it refuses, too
     deepest = [o.spec for o in made.outcomes if o.spec.id.endswith("num_stages=8")]
     assert {spec.options["num_stages"] for spec in deepest} == {8} and all(
         spec.constexprs["BLOCK_M"] < 64 for spec in deepest

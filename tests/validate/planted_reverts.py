@@ -11,6 +11,7 @@ import argparse
 import ast
 import contextlib
 import importlib
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -70,8 +71,8 @@ REVERTS = {
         "a launch that leaves an argument to its default is neither checked nor thought of",
         {
             "gluonize.translation:given_numbers": lambda old: lambda specs, defaults: old(specs, {}),
-            "gluonize.output.contracts.launch_checks:Checks.texts": lambda old: lambda checks, asked: [
-                text for text in old(checks, asked) if not asked.names_a_default([text])
+            "gluonize.output.contracts.launch_checks:Checks.required": lambda old: lambda checks, asked: [
+                one for one in old(checks, asked) if not any(re.search(rf"\b{n}\b", one.holds) for n in asked.defaults)
             ],
         },
         ("addresses",),

@@ -405,7 +405,7 @@ class Checks:
         body = [line for one in required for line in _statements(one, kernel, asked.word(_TENSOR))]
         options = asked.word(_OPTIONS)
         more = f"**{options if options in _read(body) else numbered('__', asked.arguments.__contains__)}"
-        parameters = [*self.parameters(asked), *([self.grid] if asked.asks_grid else []), more]
+        parameters = [*self.parameters(asked), *(["*", self.grid] if asked.asks_grid else []), more]
         head = f"def {self.name_of(kernel)}({', '.join(parameters)}):"
         if len(head) > LINE_LENGTH and len(", ".join(parameters)) > LINE_LENGTH - len(INDENT):
             every = textwrap.wrap(", ".join(parameters), LINE_LENGTH - len(INDENT), break_on_hyphens=False)
