@@ -5,11 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-
 from gluonize.judge.prove.both_sides import PROVED, prove
 from gluonize.judge.prove.loops.induction import of_count
 from gluonize.judge.prove.stated_bounds import Contract
-from gluonize.judge.prove.terms import Terms
+from gluonize.judge.prove.terms.elements import Terms
 from gluonize.trace.model.parse import parse_module
 
 POINTER = "!tt.ptr<f16> {tt.pointer_range = 32 : i32}"

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from gluonize.judge.machine.dtypes import decode
-from gluonize.judge.prove.decoded import FORMATS, number
 from gluonize.judge.prove.both_sides import PROVED
+from gluonize.judge.prove.terms.decoded import FORMATS, number
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from bulk_faults import pair  # noqa: E402

@@ -13,7 +13,7 @@ from gluonize.judge.prove.both_sides import prove
 from gluonize.judge.prove.ops import opaque
 from gluonize.judge.prove.slot_boxes import SharedMemory
 from gluonize.judge.prove.symbolic_program import Machine
-from gluonize.judge.prove.term_numbers import Numbers
+from gluonize.judge.prove.terms.numbers import Numbers
 from gluonize.judge.verdict.run import validate_job
 from gluonize.read.spec.launch import read_launches
 from gluonize.trace.model.parse import parse_module

@@ -11,7 +11,7 @@ import pytest
 from gluonize.judge.machine.stages import source_stage, translated_stage
 from gluonize.judge.prove.both_sides import NOT, PROVED, REFUTED, prove
 from gluonize.judge.prove.stated_bounds import contract_of, ranges_of, read_contract
-from gluonize.judge.prove.terms import Terms
+from gluonize.judge.prove.terms.elements import Terms
 from gluonize.judge.verdict.proof import BRIEFLY
 from gluonize.read.spec.launch import read_launches
 from gluonize.rules.targets import target as target_row

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 import fixture_set
-from gluonize.judge.prove.small_values import apart, evaluated
-from gluonize.judge.prove.terms import Terms
+import pytest
+from gluonize.judge.prove.terms.elements import Terms
+from gluonize.judge.prove.terms.small_values import apart, evaluated
 from gluonize.judge.verdict.witness import prove_launch
 from gluonize.read.spec.launch import read_launches
 

@@ -18,8 +18,8 @@ from gluonize.judge.prove.first_difference import Difference
 from gluonize.judge.prove.promises import DIVISOR, HINT, REACH, follows
 from gluonize.judge.prove.proof_values import Access
 from gluonize.judge.prove.symbolic_program import Machine
-from gluonize.judge.prove.term import conjuncts
-from gluonize.judge.prove.terms import Term, Terms
+from gluonize.judge.prove.terms.elements import Term, Terms
+from gluonize.judge.prove.terms.term import conjuncts
 
 MOST_AHEAD, MOST_INDICES = 4, 3
 BUFFER_BYTES = 2**31 - 2  # as the compiler has them in a buffer's descriptor (code of Triton 3.9)

@@ -20,12 +20,12 @@ from gluonize.judge.prove.loops import induction
 from gluonize.judge.prove.loops.rolled import rolled
 from gluonize.judge.prove.ops import integers, memory, opaque, shapes, shared, sums
 from gluonize.judge.prove.proof_values import Hazard, NeedCase, NeedConstant, NotProved, StoresTo, Tensor
-from gluonize.judge.prove.small_values import apart
 from gluonize.judge.prove.stated_bounds import Contract, bounds_of, ranges_of
-from gluonize.judge.prove.summed import in_any_order
 from gluonize.judge.prove.symbolic_program import Machine
-from gluonize.judge.prove.term import TooMuch, conjuncts, subterms
-from gluonize.judge.prove.terms import Term, Terms, bits, is_integer
+from gluonize.judge.prove.terms.elements import Term, Terms, bits, is_integer
+from gluonize.judge.prove.terms.small_values import apart
+from gluonize.judge.prove.terms.summed import in_any_order
+from gluonize.judge.prove.terms.term import TooMuch, conjuncts, subterms
 from gluonize.trace.model.module import Module
 from gluonize.trace.model.op import PROMISES, Op
 from gluonize.trace.model.undefined import first_undefined

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gluonize.judge.prove.terms import COMMUTES, Term
+from gluonize.judge.prove.terms.elements import COMMUTES, Term
 from gluonize.trace.model.op import Op
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from gluonize.judge.prove.proof_values import RELEASE, UNKNOWN, Access, NotProved, Tensor, reached
 from gluonize.judge.prove.slot_boxes import LOADED, STORED, Mark
-from gluonize.judge.prove.term import conjuncts
-from gluonize.judge.prove.terms import Term, Terms
+from gluonize.judge.prove.terms.elements import Term, Terms
+from gluonize.judge.prove.terms.term import conjuncts
 from gluonize.trace.model.op import Op
 
 # Kinds of accesses that stand for hints, for what is divided by, and for offsets that buffer operations have to reach.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gluonize.judge.prove.terms import Term, Terms, bits, is_integer
+from gluonize.judge.prove.terms.elements import Term, Terms, bits, is_integer
 from gluonize.trace.model.op import Op
 from gluonize.trace.model.types import Type
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from gluonize.judge.prove.proof_values import Allocation, Hazard, NeedCase, NotProved, View, indices, moved, symbol_of
-from gluonize.judge.prove.terms import Term, Terms
+from gluonize.judge.prove.terms.elements import Term, Terms
 from gluonize.trace.model.op import Op
 
 Box = tuple[tuple[int, int], ...]

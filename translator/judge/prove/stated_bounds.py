@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gluonize.judge.prove.terms import Monomial, Term, Terms
+from gluonize.judge.prove.terms.elements import Monomial, Term, Terms
 
 LIMIT = 1 << 40
 _AT_LEAST = re.compile(r"^([\w., ]+) >= (-?\d+)$")

@@ -32,8 +32,8 @@ from gluonize.judge.prove.proof_values import (
     symbol_of,
 )
 from gluonize.judge.prove.slot_boxes import SharedMemory
-from gluonize.judge.prove.term import subterms
-from gluonize.judge.prove.terms import Term, Terms, bits, is_integer
+from gluonize.judge.prove.terms.elements import Term, Terms, bits, is_integer
+from gluonize.judge.prove.terms.term import subterms
 from gluonize.trace.model.module import Module
 from gluonize.trace.model.op import Block, Op, Region
 

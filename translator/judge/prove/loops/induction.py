@@ -25,7 +25,7 @@ from gluonize.judge.prove.op_table import control
 from gluonize.judge.prove.proof_values import NeedCase, NotProved, StoresTo, Tensor, indices, lam_over
 from gluonize.judge.prove.slot_boxes import SharedMemory
 from gluonize.judge.prove.symbolic_program import LoopFrame, Machine
-from gluonize.judge.prove.terms import INFINITE, Term, bits, is_integer
+from gluonize.judge.prove.terms.elements import INFINITE, Term, bits, is_integer
 from gluonize.trace.model.op import Op
 
 MOST_UNROLLED = 8  # iterations of a loop whose number is a constant

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 from gluonize.judge.prove.access_proofs import least, times
 from gluonize.judge.prove.loops.solving import appearing
-from gluonize.judge.prove.term import BOUND, subterms
-from gluonize.judge.prove.terms import Term, Terms, is_integer
+from gluonize.judge.prove.terms.elements import Term, Terms, is_integer
+from gluonize.judge.prove.terms.term import BOUND, subterms
 
 MOST_BEHIND = 8  # iterations behind a loop
 

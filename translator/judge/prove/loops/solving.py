@@ -8,7 +8,7 @@ from typing import Any
 from gluonize.judge.prove.loops.turns import MOST_REMAINDERS, Carried, Turns
 from gluonize.judge.prove.proof_values import NeedCase, NotProved, indices, lam_over, moved
 from gluonize.judge.prove.slot_boxes import Cell, meet, within
-from gluonize.judge.prove.terms import Term, bits, is_integer
+from gluonize.judge.prove.terms.elements import Term, bits, is_integer
 
 
 class Unsolved(Exception):

@@ -10,7 +10,7 @@ from typing import Any
 from gluonize.judge.prove.proof_values import NeedConstant, NotProved, Tensor, indices
 from gluonize.judge.prove.slot_boxes import Cell, Mark, SharedMemory, meet
 from gluonize.judge.prove.symbolic_program import LoopFrame, Machine
-from gluonize.judge.prove.terms import Term, bits, is_integer
+from gluonize.judge.prove.terms.elements import Term, bits, is_integer
 from gluonize.trace.model.op import Op
 
 MOST_REMAINDERS = 24

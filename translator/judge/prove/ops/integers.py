@@ -9,7 +9,7 @@ from gluonize.judge.prove.ops.opaque import generic
 from gluonize.judge.prove.promises import divided
 from gluonize.judge.prove.proof_values import Descriptor, NotProved, Tensor, like, wrap
 from gluonize.judge.prove.symbolic_program import Machine
-from gluonize.judge.prove.terms import COMMUTES, Term, Terms, bits, is_integer
+from gluonize.judge.prove.terms.elements import COMMUTES, Term, Terms, bits, is_integer
 from gluonize.trace.model.elements import bits_of
 from gluonize.trace.model.op import Op
 

@@ -22,8 +22,8 @@ from gluonize.judge.prove.proof_values import (
     reached,
 )
 from gluonize.judge.prove.symbolic_program import Machine, zero
-from gluonize.judge.prove.term import conjuncts
-from gluonize.judge.prove.terms import Term, bits, is_integer
+from gluonize.judge.prove.terms.elements import Term, bits, is_integer
+from gluonize.judge.prove.terms.term import conjuncts
 from gluonize.trace.model.elements import bits_of
 from gluonize.trace.model.op import Op
 

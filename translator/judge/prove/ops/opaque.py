@@ -6,9 +6,9 @@ import re
 
 from gluonize.judge.prove.op_table import row
 from gluonize.judge.prove.proof_values import NotProved, Tensor, argument, element_of_type, indices, like, moved
-from gluonize.judge.prove.scaled_maxima import multiplied
 from gluonize.judge.prove.symbolic_program import Machine
-from gluonize.judge.prove.terms import COMMUTES, is_integer
+from gluonize.judge.prove.terms.elements import COMMUTES, is_integer
+from gluonize.judge.prove.terms.scaled_maxima import multiplied
 from gluonize.trace.model.op import Op
 from gluonize.trace.model.op_text import VALUE
 

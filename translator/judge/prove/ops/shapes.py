@@ -5,7 +5,7 @@ from __future__ import annotations
 from gluonize.judge.prove.op_table import row
 from gluonize.judge.prove.proof_values import Access, NotProved, Tensor, again_shaped, indices, like, moved, wrap
 from gluonize.judge.prove.symbolic_program import Machine
-from gluonize.judge.prove.terms import Term, Terms, bits, is_integer
+from gluonize.judge.prove.terms.elements import Term, Terms, bits, is_integer
 from gluonize.trace.model.op import Op
 from gluonize.trace.model.types import Type
 

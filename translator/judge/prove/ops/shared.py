@@ -19,7 +19,7 @@ from gluonize.judge.prove.proof_values import (
 )
 from gluonize.judge.prove.slot_boxes import Copy, part, whole
 from gluonize.judge.prove.symbolic_program import Machine
-from gluonize.judge.prove.terms import bits
+from gluonize.judge.prove.terms.elements import bits
 from gluonize.trace.model.op import Op
 
 

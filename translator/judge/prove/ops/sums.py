@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gluonize.judge.prove.decoded import decoded
 from gluonize.judge.prove.op_table import row
 from gluonize.judge.prove.proof_values import NotProved, Tensor, argument, indices, lam_over, like, moved, wrap
-from gluonize.judge.prove.scaled_maxima import multiplied, ordered, scaled
 from gluonize.judge.prove.symbolic_program import Machine
-from gluonize.judge.prove.terms import Term, Terms, is_integer
+from gluonize.judge.prove.terms.decoded import decoded
+from gluonize.judge.prove.terms.elements import Term, Terms, is_integer
+from gluonize.judge.prove.terms.scaled_maxima import multiplied, ordered, scaled
 from gluonize.trace.model.op import Op
 
 # --- sums and the like

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import product
 
-from gluonize.judge.prove.terms import Term
+from gluonize.judge.prove.terms.elements import Term
 
 MOST_ATOMS, MOST_TRIED, MOST_FOUND = 6, 20_000, 12
 SMALL = (0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 80, 127, 128, 129, 255, 256, 257, 512, 1024)

@@ -10,8 +10,8 @@ import math
 import struct
 from collections.abc import Callable, Iterator, Mapping
 
-from gluonize.judge.prove.small_values import OPERATIONS
-from gluonize.judge.prove.terms import Term
+from gluonize.judge.prove.terms.elements import Term
+from gluonize.judge.prove.terms.small_values import OPERATIONS
 
 MOST_NODES = 100
 # (bits of the exponent, its bias, which codes are no numbers) by type.

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from functools import reduce
 
-from gluonize.judge.prove.term import Term, conjuncts, is_integer
-from gluonize.judge.prove.term_numbers import Numbers
+from gluonize.judge.prove.terms.numbers import Numbers
+from gluonize.judge.prove.terms.term import Term, conjuncts, is_integer
 
 
 class Conditions(Numbers):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gluonize.judge.prove.term import BOUND, INFINITE, SYMBOLS, Monomial, Term, TooMuch, bits
+from gluonize.judge.prove.terms.term import BOUND, INFINITE, SYMBOLS, Monomial, Term, TooMuch, bits
 
 
 class Numbers:

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from gluonize.judge.prove.terms import Term, Terms
+from gluonize.judge.prove.terms.elements import Term, Terms
 
 LEAST, MOST = 2.0**-30, 2.0**30
 MOST_FACTORS = 4

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gluonize.judge.prove.terms import Term, Terms
+from gluonize.judge.prove.terms.elements import Term, Terms
 
 ZEROS = ("0.000000e+00", "-0.000000e+00")
 

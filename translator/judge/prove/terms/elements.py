@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gluonize.judge.prove.term import COMMUTES, INFINITE, Monomial, Term, bits, is_integer
-from gluonize.judge.prove.term_conditions import Conditions
+from gluonize.judge.prove.terms.conditions import Conditions
+from gluonize.judge.prove.terms.term import COMMUTES, INFINITE, Monomial, Term, bits, is_integer
 
 
 class Terms(Conditions):
