@@ -11,7 +11,6 @@ from gluonize.judge.cycles.analysis import analyze
 from gluonize.judge.cycles.prediction import Walked
 from gluonize.judge.lower.children.worker import WorkerPool
 from gluonize.judge.lower.metrics import InstructionMix, KernelMetrics
-from gluonize.product.project.translate.plan import TranslateOptions, plan_translation
 from gluonize.read.spec.launch import LaunchSpec, read_launches
 from gluonize.request import LaunchOutcome, TranslateRequest, TranslateResult
 from gluonize.rules.targets import TARGETS
@@ -154,15 +153,6 @@ def test_where_nothing_is_tried(monkeypatch, request_: TranslateRequest, multipl
     monkeypatch.setattr(confirm, "confirmed", lambda *given: pytest.fail("nothing is to be compiled"))
     result = confirm.with_confirmed(request_, None, translated(asked, multiplies))
     assert asked == [request_] and not result.chosen
-
-
-@pytest.mark.parametrize("compiles, level", [(True, "parity"), (False, "rules")])
-def test_without_compiles_rules_are_not_confirmed_either(compiles: bool, level: str, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    launches = str(FIXTURES / "softmax" / "launches.json")
-    options = TranslateOptions(str(FIXTURES / "softmax" / "kernel.py"), "gfx950", launches=launches, compile=compiles)
-    (planned,) = plan_translation(options)
-    assert planned.request.optimize == level
 
 
 @pytest.mark.slow

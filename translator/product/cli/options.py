@@ -130,7 +130,12 @@ Validate = Annotated[
     ),
 ]
 Compile = Annotated[
-    bool, typer.Option("--compile/--no-compile", help="Compile what was written.", rich_help_panel=_CHECKS)
+    bool,
+    typer.Option(
+        "--compile/--no-compile",
+        help="Compile what was written (what rules propose is confirmed by compiles all the same).",
+        rich_help_panel=_CHECKS,
+    ),
 ]
 Timeout = Annotated[
     float,

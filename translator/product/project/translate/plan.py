@@ -272,7 +272,7 @@ def _request(
         num_buffers=options.num_buffers,
         strategy=options.strategy,
         choices=choices_asked(options),
-        optimize="rules" if options.optimize == "parity" and not options.compile else options.optimize,
+        optimize=options.optimize,
         budget=options.budget,
         grid=options.grid,
         keep_going=options.keep_going,
