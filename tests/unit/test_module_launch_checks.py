@@ -281,6 +281,16 @@ def test_who_asks_without_launching_is_told_of_the_grid_too():
         assert refused.startswith(why) and bool(refused) == bool(why)
 
 
+def test_a_check_that_is_given_arguments_by_their_names_is_asked():
+    text = (
+        "def _check_k(x, **__):\n    if x < 0:\n        raise ValueError(f'k: {x=} is negative')\n\n\n"
+        "k.add_pre_run_hook(lambda *args, **given: _check_k(**dict(zip(k.arg_names, args)) | given))\n"
+    )
+    asked = launch_check(ast.parse(text), "k", LaunchSpec("k", "k"), {})
+    found = [asked(SimpleNamespace(arguments={"x": x}, left_out=(), grid=(1,))) for x in (1, -1)]
+    assert found == ["", "k: x=-1 is negative"]
+
+
 def _imported(path):
     import importlib.util
 

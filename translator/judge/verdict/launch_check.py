@@ -113,6 +113,8 @@ def _check_of(tree: ast.Module, kernel: str) -> str:
                 continue
         else:
             continue
+        if isinstance(check, ast.Lambda) and isinstance(check.body, ast.Call):  # that gives it arguments by their names
+            check = check.body.func
         while isinstance(owner, ast.Attribute):
             owner = owner.value
         named = isinstance(owner, ast.Name) and (owner.id == kernel or id(node) in inside)
