@@ -6,11 +6,9 @@ import ast
 from dataclasses import replace
 from pathlib import Path
 
+import gluonize
 import own_modules
 import pytest
-
-import gluonize
-from translation_of import dedent, launch
 from gluonize.facts.integers.host_bounds import Condition, argument, number, times
 from gluonize.facts.obligations import Obligation, checked
 from gluonize.output.contracts.launch_checks import RunTimeContract
@@ -18,6 +16,7 @@ from gluonize.product.report.explain.job import explain_launch
 from gluonize.read.spec.launch import read_launches
 from gluonize.request import TranslateRequest
 from gluonize.write.state.unit import Record
+from translation_of import dedent, launch
 
 ROOT = Path(gluonize.__file__).parent
 FIXTURES = ROOT.parent / "fixtures"
@@ -124,7 +123,7 @@ NEGATIVE_USES = {
     "may_start_before",
     "_may_miss",
     "_serves_any_storage",  # each use asks again
-    *("not_negative", "why_not"),  # of a plan: what is written by it asks again (`rests_on`, `access`)
+    *("why_not_at", "why_not"),  # of a plan: what is written by it asks again (`rests_on`, `access`)
 }  # what they cannot prove is written in the safe form
 
 

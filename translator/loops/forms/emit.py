@@ -137,10 +137,10 @@ def emit_body(site: LoopSite, loop: PipelinedLoop, s: ast.For) -> LoopParts:
     for said in (said for one in loop.passes for said in one.says(loop)):
         site.record.choose(said)
     site.plain.block(s.body)
-    again = loop.form.again(site, loop)
     for one in loop.passes:
         one.begin(site, loop)
-    again = loop.asked(lambda one: one.refills(site, loop)) or again
+    refills = loop.asked(lambda one: one.refills(site, loop))
+    again = loop.form.again(site, loop) if refills is None else refills
     top = loop.form.top(site, loop)
     return LoopParts(top=top, waits=waits_of_body(site, loop) if loop.alternates else (), again=again)
 

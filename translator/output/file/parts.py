@@ -7,10 +7,8 @@ import functools
 import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import libcst as cst
-
 from gluonize.diagnostics import Diagnostic, TranslationError
 from gluonize.read.files.modules import ParsedFile
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from gluonize.facts import callees
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.made_descriptors import Origin, origin_of
-from gluonize.facts.syntax import unparsed
 from gluonize.write.descriptors import tdm, tdm_rows
 from gluonize.write.descriptors.descriptors import accessed
 
@@ -38,5 +37,4 @@ def _why_not(facts: FunctionFacts, node: ast.Call, kind: str, indices: list[ast.
         return f"the data mover has no `{kind}`"
     if not isinstance(indices[0], (ast.List, ast.Tuple)):
         return "offsets are not written as a list"
-    negative = [offset for offset in indices[0].elts if not tdm.not_negative(facts, offset)]
-    return f"offset `{unparsed(negative[0])}` may be negative" if negative else ""
+    return tdm.why_not_at(facts, indices[0].elts)

@@ -33,9 +33,10 @@ from gluonize.write.state.writing import Emit, Writing
 # what is checked before the launch, is not given to it: its tile is loaded by pointers, masked by the bounds.
 
 
-def not_negative(facts: FunctionFacts, offset: ast.expr) -> bool:
-    """Whether the data mover may take `offset`."""
-    return sign_of(facts, offset, exactly=True).holds
+def why_not_at(facts: FunctionFacts, offsets: Sequence[ast.expr]) -> str:
+    """Why the data mover may not take `offsets`; "" where it may."""
+    negative = [offset for offset in offsets if not sign_of(facts, offset, exactly=True).holds]
+    return f"offset `{unparsed(negative[0])}` may be negative" if negative else ""
 
 
 def rests_on(facts: FunctionFacts, record: Record, offsets: Sequence[ast.expr]) -> None:

@@ -11,7 +11,6 @@ import ast
 from gluonize.decide.readback.staging import Rows
 from gluonize.facts.function import FunctionFacts
 from gluonize.facts.numbers.signs import Signs, obligation_at
-from gluonize.facts.syntax import unparsed
 from gluonize.gluon.written import Part, Written, attribute, call, method
 from gluonize.trace.model.layouts import Layout
 from gluonize.write.descriptors import tdm
@@ -63,7 +62,7 @@ def why_not(facts: FunctionFacts, node: ast.Call, indices: list[ast.expr]) -> st
         return "the data mover does not write the LDS layout of these rows"
     if not _rows_fit(facts, Signs(facts, _UNSIGNED), rows):
         return "its row numbers are signed 16-bit numbers"
-    return "" if tdm.not_negative(facts, column) else f"offset `{unparsed(column)}` may be negative"
+    return tdm.why_not_at(facts, [column])
 
 
 def _rows_fit(facts: FunctionFacts, proof: Signs, rows: ast.expr) -> bool:

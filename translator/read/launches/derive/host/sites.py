@@ -6,7 +6,7 @@ import ast
 import functools
 import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from gluonize.diagnostics import TranslationError
@@ -15,7 +15,6 @@ from gluonize.read.files import package
 from gluonize.read.files.modules import module_of_path, parse_file
 from gluonize.read.kernels.listing import names_of
 from gluonize.read.launches.derive.host.launch_forms import LaunchForms
-from gluonize.read.launches.sites.passed import passed
 from gluonize.read.names.scope import Scope
 from gluonize.read.unresolved import NoValue
 
@@ -233,3 +232,20 @@ def without_definitions(statement: ast.stmt) -> Iterator[ast.AST]:
         yield node
         if not isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
             stack.extend(ast.iter_child_nodes(node))
+
+
+def passed(
+    call: ast.Call, positional: Iterable[str], every: Container[str]
+) -> tuple[dict[str, ast.expr], dict[str, ast.expr]]:
+    """(arguments, options) of a call by name; positional: the parameters in order, every: with those that only names give.
+
+    What is spread (`*rest`, `**options`) and what stands behind it is left out.
+    """
+    arguments: dict[str, ast.expr] = {}
+    for name, value in zip(positional, call.args):
+        if isinstance(value, ast.Starred):
+            break
+        arguments[name] = value
+    keywords = {k.arg: k.value for k in call.keywords if k.arg is not None}
+    arguments |= {name: value for name, value in keywords.items() if name in every}
+    return arguments, {name: value for name, value in keywords.items() if name not in every}
